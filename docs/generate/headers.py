@@ -27,13 +27,13 @@ FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 # The order of the manual. Headers that are not named here come last.
 ORDER = (
-    "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_stats durable_store glib uv uv_timer event clock memory thread fork stats"
+    "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_redis durable_stats durable_store glib uv uv_timer event clock memory thread fork stats"
     " histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
 # Headers of libraries beside tickwheel: the part of the package's name behind "tickwheel-".
 BESIDE = {"glib": "glib", "uv": "uv", "uv_timer": "uv-timer", "event": "event", "durable": "durable", "durable_file": "durable", "durable_stats": "durable", "durable_store": "durable",
-          "durable_postgres": "postgres"}
+          "durable_postgres": "postgres", "durable_redis": "redis"}
 TYPES = ("struct", "opaque", "enum", "hook", "alias")
 # Marks of functions that the manual does not show, and the macro by which a program turns one on.
 CHECKED = re.compile(r"\bTW_CHECKED\w*\s")

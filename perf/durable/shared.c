@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that shares timers with others: durable-shared ADDRESS. It runs those of the kind "perf"
+ * A process that shares timers with others: durable-shared STORE ADDRESS. It runs those of the kind "perf"
  * until its input ends, and then prints how many, and how late they began, as JSON.
  *
- * durable-shared file:PATH COUNT does the same by itself, with a file: it schedules so many timers, one
+ * durable-shared file PATH COUNT does the same by itself, with a file: it schedules so many timers, one
  * each millisecond.
  */
 #include <inttypes.h>
@@ -11,8 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tickwheel.h>
+#include <tickwheel/durable.h>
 #include <tickwheel/durable_file.h>
+#ifdef HAVE_TICKWHEEL_POSTGRES
 #include <tickwheel/durable_postgres.h>
+#endif
+#ifdef HAVE_TICKWHEEL_REDIS
+#include <tickwheel/durable_redis.h>
+#endif
 
 static void need(const char *what, int code)
 {
@@ -30,30 +36,42 @@ static int on_run(const struct tw_durable_self *self, const void *payload, size_
 
 static const struct tw_durable_kind kind = TW_DURABLE_KIND("perf", on_run, NULL);
 
-static const char file_word[] = "file:";
-
-static void store_make(const char *address, struct tw_durable_store *ret_store)
+static int store_make(const char *name, const char *address, struct tw_durable_store *ret_store)
 {
-	struct tw_durable_postgres_options server;
+	if (strcmp(name, "file") == 0)
+		return tw_durable_store_file(address, ret_store);
+#ifdef HAVE_TICKWHEEL_POSTGRES
+	if (strcmp(name, "postgres") == 0) {
+		struct tw_durable_postgres_options server;
 
-	if (strncmp(address, file_word, sizeof file_word - 1) == 0) {
-		need("store", tw_durable_store_file(address + sizeof file_word - 1, ret_store));
-		return;
+		need("options", tw_durable_postgres_options_init(&server, sizeof server));
+		server.address = address;
+		return tw_durable_store_postgres(&server, ret_store);
 	}
-	need("options", tw_durable_postgres_options_init(&server, sizeof server));
-	server.address = address;
-	need("store", tw_durable_store_postgres(&server, ret_store));
+#endif
+#ifdef HAVE_TICKWHEEL_REDIS
+	if (strcmp(name, "redis") == 0) {
+		struct tw_durable_redis_options server;
+
+		need("options", tw_durable_redis_options_init(&server, sizeof server));
+		server.address = address;
+		return tw_durable_store_redis(&server, ret_store);
+	}
+#endif
+	return -1;
 }
 
-static struct tw_durable *timers_open(struct tw_engine *engine, const char *address)
+static struct tw_durable *timers_open(struct tw_engine *engine, const char *store,
+				      const char *address)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
 	struct tw_durable_options options;
 	struct tw_durable *timers;
 
 	need("options", tw_durable_options_init(&options, sizeof options));
+	options.level = TW_DURABLE_LEVEL_SECOND;
 	options.catch_up_per_s = 1000000;
-	store_make(address, &options.store);
+	need("store", store_make(store, address, &options.store));
 	need("open", tw_durable_open(engine, kinds, 1, &options, &timers));
 	return timers;
 }
@@ -95,12 +113,12 @@ int main(int count, char **texts)
 	struct tw_engine *engine;
 	struct tw_durable *timers;
 
-	if (count != 2 && count != 3)
-		need("usage: durable-shared ADDRESS | file:PATH COUNT", -1);
+	if (count != 3 && count != 4)
+		need("usage: durable-shared STORE ADDRESS [COUNT]", -1);
 	need("engine", tw_engine_create(NULL, &engine));
-	timers = timers_open(engine, texts[1]);
-	if (count == 3)
-		schedule(timers, atol(texts[2]));
+	timers = timers_open(engine, texts[1], texts[2]);
+	if (count == 4)
+		schedule(timers, atol(texts[3]));
 	puts("open");
 	fflush(stdout);
 	while (getchar() != EOF)

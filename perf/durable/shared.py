@@ -38,7 +38,7 @@ class Bench:
 
     def start(self, count):
         for _ in range(count):
-            process = subprocess.Popen([self.program, self.server.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            process = subprocess.Popen([self.program, "postgres", self.server.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert process.stdout.readline() == "open\n"
             self.processes.append(process)
 
@@ -81,7 +81,7 @@ def late(bench):
 
 def late_file(bench):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        with subprocess.Popen([bench.program, f"file:{folder}/timers", "10000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen([bench.program, "file", f"{folder}/timers", "10000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             process.stdout.readline()
             time.sleep(20)
             said = json.loads(process.communicate()[0])

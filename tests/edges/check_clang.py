@@ -16,7 +16,7 @@ import sys
 
 WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
 # What these files need besides; without it they are not built either, and not checked.
-PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv", "durable/postgres/": "libpq", "durable/tool/server": "libpq"}
+PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv", "durable/postgres/": "libpq", "durable/tool/server": "libpq", "durable/redis/": "hiredis"}
 
 
 def compile_errors(clang, root, flags, path):

@@ -40,6 +40,8 @@ layout() {
         test -f "$pkgconfig/tickwheel-uv-timer.pc" || continue ;;
       tickwheel/durable_postgres.h)
         test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
+      tickwheel/durable_redis.h)
+        test -f "$pkgconfig/tickwheel-redis.pc" || continue ;;
     esac
     cmp "$header" "$prefix/include/$name"
   done

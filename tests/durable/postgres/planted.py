@@ -1,19 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Plants defects in the store in PostgreSQL, one at a time, and expects its tests to find each.
-
-usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]; planted.py SOURCE_ROOT --fit looks for their places only
-"""
-import os
+"""Plants defects in the store in PostgreSQL (shared/planted_store.py says how to use it)."""
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mutants"))
-from planting import fit, plant  # noqa: E402
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from planted_store import Store, main  # noqa: E402
 
-FOLDER = "durable/postgres/"
 # name, file, the code, the defect in its place
 PLANTED = [
     ("a start without a claim", "schema.sql", "WHERE t.session + 0 = s AND g.fence = s AND t.due <= now", "WHERE t.due <= now"),
@@ -58,66 +51,16 @@ PLANTED = [
 ]
 
 
-def where(name):
-    return FOLDER + name
+class Postgres(Store):
+    def embed(self, root, source, text):
+        return [sys.executable, "-B", str(root / "src/durable/postgres/embed.py"), str(source / "schema.sql"), "twi_postgres_schema", str(text)]
 
 
-class Builder:
-    def __init__(self, root, compiler, folder):
-        self.root, self.compiler, self.folder = root, compiler, folder
-        flags = subprocess.run(["pkg-config", "--cflags", "libpq", "criterion"], check=True, capture_output=True, text=True).stdout
-        self.flags = ["-std=gnu11", "-O1", "-g", "-D_GNU_SOURCE", "-w", *flags.split(), f"-I{root}/include", f"-I{root}/tests/support"]
-        self.tests = [root / "tests/durable/postgres" / name for name in ("bench.c", "test_session.c", "test_store.c", "test_within.c")]
-
-    def program(self, source, name):
-        """source: the tree src, with the defect or without."""
-        postgres = source / FOLDER
-        text = self.folder / f"{name}.c"
-        subprocess.run([sys.executable, "-B", str(self.root / "src" / FOLDER / "embed.py"), str(postgres / "schema.sql"),
-                        "twi_postgres_schema", str(text)], check=True)
-        program = self.folder / name
-        subprocess.run([*self.compiler, *self.flags, f"-I{source}", *map(str, self.tests), *map(str, sorted(postgres.glob("*.c"))), str(text),
-                        "-o", str(program), "-lcriterion", "-lpq"], check=True)
-        return program
-
-
-def found(program, address):
-    try:
-        return subprocess.run([program, "--quiet", "-j1", "--fail-fast"], capture_output=True, timeout=300,
-                              env={**os.environ, "TICKWHEEL_POSTGRES": address}).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
-
-
-def main():
-    root = pathlib.Path(sys.argv[1])
-    rows = [(name, where(file), code, defect) for name, file, code, defect in PLANTED]
-    if sys.argv[2:] == ["--fit"]:
-        return fit(root, rows)
-    split = sys.argv.index("--")
-    compiler, names = sys.argv[2:split], sys.argv[split + 1:]
+def server():
     from server import Server
-    server, wrong = Server(["fsync = off", "full_page_writes = off"]), 0
-    try:
-        server.start()
-        with tempfile.TemporaryDirectory() as folder:
-            builder = Builder(root, compiler, pathlib.Path(folder))
-            if found(builder.program(root / "src", "good"), server.address):
-                print("NOT GOOD  without a defect")
-                return 1
-            for name, file, code, defect in rows:
-                if names and name not in names:
-                    continue
-                with tempfile.TemporaryDirectory() as scratch:
-                    tree = plant(root, pathlib.Path(scratch), file, code, defect)
-                    caught = found(builder.program(tree, "bad"), server.address)
-                wrong += not caught
-                print(f"{'found' if caught else 'NOT FOUND'}  {name}", flush=True)
-    finally:
-        server.end()
-    print(f"planted defects: {wrong} not found")
-    return 1 if wrong else 0
+    return Server(["fsync = off", "full_page_writes = off"])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    tests = ("bench_postgres.c", "test_locks.c", "test_within.c")
+    sys.exit(main(Postgres("postgres", ["libpq"], tests, "TICKWHEEL_POSTGRES"), PLANTED, server))

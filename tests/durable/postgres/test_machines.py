@@ -1,278 +1,69 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Processes that share timers, while they are killed and stopped, and their server and connections fail.
+"""The processes of machines.py, on PostgreSQL.
 
-usage: test_machines.py WORKER [unittest's arguments]; TESTS_POSTGRES_ROUNDS: how many rounds of faults (2)
-
-What must hold, whatever happens and however slow the machine is:
-* what was acknowledged has run, or its cancel was acknowledged;
-* what was cancelled for certain (DONE, ABSORBED) never ran;
-* a timer runs a second time only if the server saw that the session of a run had ended in the middle of it;
-* a later run has a greater fence, or the same one with a greater attempt; no run is early;
-* the effect of a run that ends its timer in its own transaction is there exactly once.
+usage: test_machines.py WORKER [unittest's arguments]
 
 Seen to fail: planted.py has the defects.
 """
 import collections
-import os
 import pathlib
-import random
-import signal
-import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
-from proxy import Proxy
-from server import Server
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from machines import PLACE, Machines as Base  # noqa: E402
+from server import Server  # noqa: E402
 
-WORKER = sys.argv[1]
-ROUNDS = int(os.environ.get("TESTS_POSTGRES_ROUNDS", "2"))
-SCHEMA = "tickwheel"
-SESSION_MS = 2000
-DONE, ABSORBED, PRESENT, RUNNING, ATTEMPTED, ABSENT, UNKNOWN = range(7)
 # Each end of a session in the middle of a run.
 WATCH = f"""
-CREATE TABLE {SCHEMA}.effect (id text);
-CREATE TABLE {SCHEMA}.reaped (id text);
-CREATE FUNCTION {SCHEMA}.reap_note() RETURNS trigger LANGUAGE plpgsql AS
-$$BEGIN INSERT INTO {SCHEMA}.reaped VALUES (OLD.place || '-' || OLD.serial); RETURN NEW; END$$;
-CREATE TRIGGER reap_note AFTER UPDATE ON {SCHEMA}.timer FOR EACH ROW
-WHEN (OLD.session <> 0 AND NEW.session = 0 AND OLD.started AND NEW.open) EXECUTE FUNCTION {SCHEMA}.reap_note();
+CREATE TABLE {PLACE}.effect (id text);
+CREATE TABLE {PLACE}.reaped (id text);
+CREATE FUNCTION {PLACE}.reap_note() RETURNS trigger LANGUAGE plpgsql AS
+$$BEGIN INSERT INTO {PLACE}.reaped VALUES (OLD.place || '-' || OLD.serial); RETURN NEW; END$$;
+CREATE TRIGGER reap_note AFTER UPDATE ON {PLACE}.timer FOR EACH ROW
+WHEN (OLD.session <> 0 AND NEW.session = 0 AND OLD.started AND NEW.open) EXECUTE FUNCTION {PLACE}.reap_note();
 """
 
 
 def schema_text():
     text = (pathlib.Path(__file__).resolve().parents[3] / "src/durable/postgres/schema.sql").read_text(encoding="ascii")
-    return text.replace("@schema@", SCHEMA)
+    return text.replace("@schema@", PLACE)
 
 
-class Worker:
-    count = 0
+class Machines(Base, unittest.TestCase):
+    has_effects = True
 
-    def __init__(self, address, log):
-        Worker.count += 1
-        self.log, self.name, self.stopped, self.messages = log, f"w{Worker.count}", False, log.with_suffix(".messages")
-        with open(self.messages, "ab") as errors:
-            self.process = subprocess.Popen([WORKER, address, SCHEMA, str(log), self.name, str(SESSION_MS)], stdin=subprocess.PIPE,
-                                        stderr=errors, text=True)
+    def server_start(self):
+        server = Server().start()
+        server.sql(f"BEGIN; {schema_text()} {WATCH} COMMIT;")
+        return server
 
-    def say(self, line):
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            pass
+    def socket(self, folder):
+        return folder / ".s.PGSQL.5432"
 
-    def signal(self, number):
-        self.stopped = number == signal.SIGSTOP
-        self.process.send_signal(number)
+    def address(self, folder):
+        return f"host={folder} user=postgres dbname=postgres"
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
+    def is_batch(self, data):
+        return b"batch_begin" in data
 
-    def close(self):
-        self.say("close")
-        code = self.process.wait(timeout=240)
-        if code != 0:
-            raise AssertionError(f"{self.name}: exit code {code}: {self.messages.read_text()[-1000:]}"
-                                 f"{[line for line in self.log.read_text().splitlines() if ' state ' in line]}")
-
-
-class History:
-    """The lines of the log."""
-
-    def __init__(self, path):
-        self.acks, self.cancels, self.begins = {}, collections.defaultdict(set), collections.defaultdict(list)
-        self.states, self.effects = collections.Counter(), []
-        for line in path.read_text(encoding="ascii").splitlines():
-            name, what, *rest = line.split()
-            if what == "ack":
-                self.acks[rest[0]] = int(rest[1])
-            elif what == "cancelled" or (what == "cancel" and int(rest[1]) == ABSORBED):
-                # Only ABSORBED is not acknowledged.
-                self.cancels[rest[0]].add(int(rest[1]))
-            elif what == "begin":
-                self.begins[rest[0]].append((name, int(rest[1]), int(rest[2]), int(rest[3])))
-            elif what == "effect":
-                self.effects.append((rest[0], int(rest[1])))
-            elif what == "state":
-                self.states[int(rest[0])] += 1
-
-    def ended(self, id):
-        """It may be gone without a run, or without an end of its run."""
-        return bool(self.cancels[id] & {DONE, ATTEMPTED, UNKNOWN})
-
-
-class Machines(unittest.TestCase):
-    def setUp(self):
-        self.server = Server().start()
-        self.addCleanup(self.server.end)
-        self.server.sql(f"BEGIN; {schema_text()} {WATCH} COMMIT;")
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="twpx", dir="/tmp"))
-        self.addCleanup(lambda: subprocess.run(["rm", "-rf", str(self.folder)], check=True))
-        self.log = self.folder / "log"
-        self.log.touch()
-        self.proxy = Proxy(self.server.folder / ".s.PGSQL.5432").start(self.folder)
-        self.addCleanup(self.proxy.end)
-        self.workers = []
-        self.addCleanup(lambda: [worker.kill() for worker in self.workers if worker.process.poll() is None])
-        self.random = random.Random(int(os.environ.get("TESTS_SEED", "1")))
-        self.by_sql = []
-
-    def worker(self, proxied=False):
-        worker = Worker(f"host={self.folder if proxied else self.server.folder} user=postgres dbname=postgres", self.log)
-        self.workers.append(worker)
-        return worker
-
-    def lines(self):
-        return self.log.read_text(encoding="ascii")
-
-    def wait(self, what, holds):
-        end = time.monotonic() + 240
-        while not holds():
-            self.assertLess(time.monotonic(), end, f"{what}: {self.lines()[-500:]}")
-            time.sleep(0.02)
-
-    def wait_open(self, *workers):
-        for worker in workers:
-            self.wait("open", lambda worker=worker: f"{worker.name} open\n" in self.lines())
-
-    def schedule_by_sql(self, kind, count):
-        rows = self.server.sql(f"SELECT {SCHEMA}.schedule('{kind}', now() + i * interval '5 ms') FROM generate_series(1, {count}) AS i")
-        self.by_sql += [row[0] for row in rows]
-
-    def cancel_some(self, count):
-        """From any process: timers that some process was told of, or that SQL has made."""
-        known = [line.split()[2] for line in self.lines().splitlines() if " ack " in line] + self.by_sql
-        live = [worker for worker in self.workers if worker.process.poll() is None and not worker.stopped]
-        for id in self.random.sample(known, min(count, len(known))):
-            self.random.choice(live).say(f"cancel {id}")
+    def schedule_by_others(self):
+        for kind, count in (("job", 50), ("effect", 20)):
+            rows = self.server.sql(f"SELECT {PLACE}.schedule('{kind}', now() + i * interval '5 ms') FROM generate_series(1, {count}) AS i")
+            self.by_others += [row[0] for row in rows]
 
     def drained(self):
-        return self.server.sql(f"SELECT count(*) FROM {SCHEMA}.timer")[0][0] == "0"
+        return self.server.sql(f"SELECT count(*) FROM {PLACE}.timer")[0][0] == "0"
 
-    def end(self):
-        """All that is left runs; then the log is judged."""
-        live = [worker for worker in self.workers if worker.process.poll() is None]
-        # What is staged while a process is cut off is not in the table yet.
-        for worker in live:
-            worker.say("flush")
-        for worker in live:
-            self.wait("flush", lambda worker=worker: f"{worker.name} flushed 0\n" in self.lines())
-        self.wait("all timers end", self.drained)
-        for worker in live:
-            worker.close()
-        self.judge(History(self.log))
+    def session_is_over(self, name):
+        return self.server.sql(f"SELECT count(*) FROM {PLACE}.session WHERE name = '{name}'")[0][0] == "0"
 
-    def judge(self, history):
-        reaped = collections.Counter(row[0] for row in self.server.sql(f"SELECT id FROM {SCHEMA}.reaped"))
-        effects = collections.Counter(row[0] for row in self.server.sql(f"SELECT id FROM {SCHEMA}.effect"))
-        kept = [id for id, outcome in history.acks.items() if outcome == DONE] + self.by_sql
-        kinds = {id for id, _ in history.effects}
-        for id in kept:
-            self.assertTrue(id in history.begins or history.ended(id), f"{id} is lost: {history.cancels[id]}")
-        for id, outcomes in history.cancels.items():
-            if outcomes & {DONE, ABSORBED}:
-                self.assertNotIn(id, history.begins, f"{id} ran, and its cancel was acknowledged")
-        for id, runs in history.begins.items():
-            again = sum(1 for each, code in history.effects if each == id and code != 0)
-            self.assertLessEqual(len(runs) - 1, reaped[id] + again, f"{id} ran {runs}, reaped {reaped[id]}")
-            order = [(fence, attempt) for _, attempt, fence, _ in runs]
-            self.assertEqual(order, sorted(order), f"{id}: fences fall")
-            self.assertTrue(all(late >= 0 for *_, late in runs), f"{id} was early: {runs}")
-        for id, count in effects.items():
-            self.assertEqual(count, 1, f"{id} has {count} effects")
-        self.assertEqual([id for id in kinds.intersection(kept) if effects[id] != 1 and not history.ended(id)], [])
-        print(f"# {self.id().split('.')[-1]}: {len(kept)} kept, {len(history.begins)} ran, "
-              f"{sum(len(runs) - 1 for runs in history.begins.values())} again, {sum(1 for outcomes in history.cancels.values() if outcomes)} cancelled, "
-              f"{sum(reaped.values())} sessions ended in a run, states {dict(history.states)}", flush=True)
+    def reaped(self, history):
+        return collections.Counter(row[0] for row in self.server.sql(f"SELECT id FROM {PLACE}.reaped"))
 
-    def load(self):
-        for worker in self.workers:
-            if worker.process.poll() is None and not worker.stopped:
-                worker.say("schedule 150 job 3000")
-                worker.say("schedule 30 effect 3000")
-        self.schedule_by_sql("job", 50)
-        self.schedule_by_sql("effect", 20)
-
-    def some_time(self):
-        """Enough for timers to be in each state; nothing depends on it."""
-        time.sleep(self.random.uniform(0.2, 0.8))
-        self.cancel_some(40)
-        time.sleep(self.random.uniform(0.2, 0.8))
-
-    def test_without_a_fault(self):
-        self.wait_open(self.worker(), self.worker())
-        for _ in range(ROUNDS):
-            self.load()
-            self.some_time()
-        self.end()
-
-    def test_processes_are_killed(self):
-        self.wait_open(self.worker(), self.worker(), self.worker())
-        for _ in range(ROUNDS):
-            self.load()
-            self.some_time()
-            victim = self.random.choice([worker for worker in self.workers if worker.process.poll() is None])
-            victim.kill()
-            self.wait_open(self.worker())
-        self.end()
-
-    def test_processes_stand_still(self):
-        self.wait_open(self.worker(), self.worker())
-        for _ in range(ROUNDS):
-            self.load()
-            self.some_time()
-            victim = self.random.choice(self.workers)
-            victim.signal(signal.SIGSTOP)
-            self.load()
-            # Beyond its session: the server says when.
-            names = f"SELECT count(*) FROM {SCHEMA}.session WHERE name = '{victim.name}'"
-            self.wait("the session ends", lambda: self.server.sql(names)[0][0] == "0")
-            victim.signal(signal.SIGCONT)
-            self.some_time()
-        self.end()
-
-    def test_the_server_is_killed(self):
-        self.wait_open(self.worker(), self.worker())
-        for _ in range(ROUNDS):
-            self.load()
-            self.some_time()
-            self.server.kill()
-            time.sleep(self.random.uniform(0, 1))
-            for worker in self.workers:
-                worker.say("schedule 50 job 1000")
-            self.server.start()
-            self.some_time()
-        self.end()
-
-    def test_replies_are_lost(self):
-        self.wait_open(self.worker(proxied=True), self.worker(proxied=True), self.worker())
-        for _ in range(ROUNDS):
-            for _ in range(4):
-                self.load()
-                self.proxy.lose += 3
-                self.some_time()
-        self.assertGreater(self.proxy.lost, 0)
-        self.end()
-
-    def test_connections_are_cut(self):
-        cut = self.worker(proxied=True)
-        self.wait_open(cut, self.worker())
-        for i in range(ROUNDS):
-            self.load()
-            self.some_time()
-            self.proxy.cut(shut=True)
-            cut.say("schedule 50 job 1000")
-            if i % 2 == 1:
-                names = f"SELECT count(*) FROM {SCHEMA}.session WHERE name = '{cut.name}'"
-                self.wait("the session ends", lambda: self.server.sql(names)[0][0] == "0")
-            self.proxy.open()
-            self.some_time()
-        self.end()
+    def effects(self):
+        return collections.Counter(row[0] for row in self.server.sql(f"SELECT id FROM {PLACE}.effect"))
 
 
 if __name__ == "__main__":

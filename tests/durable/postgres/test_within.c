@@ -4,7 +4,7 @@
  *
  * Seen to fail: planted.py has the defects.
  */
-#include "bench.h"
+#include "bench_postgres.h"
 
 /* In a transaction of the user's: it is there when that is committed, and never was if it is taken back. */
 Test(within, calls_inside_a_transaction, .init = bench_make, .fini = bench_end)
@@ -16,25 +16,34 @@ Test(within, calls_inside_a_transaction, .init = bench_make, .fini = bench_end)
 	bench_open(0);
 	spec.due_ns = bench_now();
 	bench_sql("BEGIN");
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, &id), 0);
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, &id),
+		  0);
 	check_int(bench_claim(0), 0);
 	bench_sql("ROLLBACK");
 	check_int(bench_claim(0), 0);
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, &id), 0);
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, &other),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, &id),
+		  0);
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, &other),
 		  0);
 	check_true(id.serial == other.serial && id.place == other.place);
 	bench_sql("BEGIN");
-	check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
-		  TW_DURABLE_DONE);
+	check_int(
+		tw_durable_postgres_cancel_in(bench_postgres.connection, bench_postgres.schema, id),
+		TW_DURABLE_DONE);
 	bench_sql("ROLLBACK");
 	check_int(bench_claim(0), 1);
-	check_int(tw_durable_postgres_cancel_key_in(bench.connection, bench.schema, "k", 1),
+	check_int(tw_durable_postgres_cancel_key_in(bench_postgres.connection,
+						    bench_postgres.schema, "k", 1),
 		  TW_DURABLE_DONE);
-	check_int(tw_durable_postgres_cancel_key_in(bench.connection, bench.schema, "k", 1),
+	check_int(tw_durable_postgres_cancel_key_in(bench_postgres.connection,
+						    bench_postgres.schema, "k", 1),
 		  TW_DURABLE_ABSENT);
-	check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
-		  TW_DURABLE_ABSENT);
+	check_int(
+		tw_durable_postgres_cancel_in(bench_postgres.connection, bench_postgres.schema, id),
+		TW_DURABLE_ABSENT);
 }
 
 /* The run of an owner that has lost the timer ends nothing. */
@@ -48,14 +57,20 @@ Test(within, a_run_ends_its_timer_in_a_transaction, .init = bench_make, .fini = 
 	op = bench_op(TW_DURABLE_OP_START, 1, 0);
 	op.row.attempt = 1;
 	op.fence = bench.sessions[0].number;
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  -ESTALE);
 	check_int(bench_do(0, &op), TW_DURABLE_DONE);
 	self.fence = op.row.fence;
 	self.attempt = 2;
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  -ESTALE);
 	self.attempt = 1;
 	bench_sql("BEGIN");
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), 0);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  0);
 	bench_sql("ROLLBACK");
 	bench_session_ends(0);
 	bench_open(1);
@@ -63,10 +78,16 @@ Test(within, a_run_ends_its_timer_in_a_transaction, .init = bench_make, .fini = 
 	/* With the same attempt: only the fence tells the two apart. */
 	op.fence = bench.sessions[1].number;
 	check_int(bench_do(1, &op), TW_DURABLE_DONE);
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  -ESTALE);
 	self.fence = op.row.fence;
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), 0);
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self), -ESTALE);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  0);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						&self),
+		  -ESTALE);
 	check_int(bench_end_run(1, TW_DURABLE_OP_DELETE, 1), TW_DURABLE_ABSENT);
 }
 
@@ -78,35 +99,47 @@ Test(within, bad_arguments_are_rejected, .init = bench_make, .fini = bench_end)
 	struct tw_durable_id id = {1, 1};
 
 	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-		check_int(tw_durable_postgres_migrate(bench.connection, wrong[i]), -EINVAL);
-		check_int(tw_durable_postgres_schedule_in(bench.connection, wrong[i], &spec, NULL),
+		check_int(tw_durable_postgres_migrate(bench_postgres.connection, wrong[i]),
 			  -EINVAL);
-		check_int(tw_durable_postgres_cancel_in(bench.connection, wrong[i], id), -EINVAL);
+		check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, wrong[i],
+							  &spec, NULL),
+			  -EINVAL);
+		check_int(tw_durable_postgres_cancel_in(bench_postgres.connection, wrong[i], id),
+			  -EINVAL);
 	}
 	check_int(tw_durable_postgres_migrate(NULL, "a"), -EINVAL);
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, NULL, NULL),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  NULL, NULL),
 		  -EINVAL);
 	spec.due_ns = TW_NEVER;
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, NULL),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, NULL),
 		  -EINVAL);
 	spec.due_ns = 1;
 	spec.key_bytes = 1;
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, NULL),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, NULL),
 		  -EINVAL);
 	spec.key = "k";
 	spec.key_bytes = 256;
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, NULL),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, NULL),
 		  -EMSGSIZE);
 	spec.key_bytes = 1;
 	spec.kind = "Not a kind";
-	check_int(tw_durable_postgres_schedule_in(bench.connection, bench.schema, &spec, NULL),
+	check_int(tw_durable_postgres_schedule_in(bench_postgres.connection, bench_postgres.schema,
+						  &spec, NULL),
 		  -EINVAL);
-	check_int(tw_durable_postgres_cancel_key_in(bench.connection, bench.schema, NULL, 1),
+	check_int(tw_durable_postgres_cancel_key_in(bench_postgres.connection,
+						    bench_postgres.schema, NULL, 1),
 		  -EINVAL);
-	check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, NULL), -EINVAL);
-	check_int(tw_durable_postgres_cancel_in(bench.connection, "none", id), -ENOENT);
+	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,
+						NULL),
+		  -EINVAL);
+	check_int(tw_durable_postgres_cancel_in(bench_postgres.connection, "none", id), -ENOENT);
 	bench_sql("BEGIN");
-	check_int(tw_durable_postgres_migrate(bench.connection, bench.schema), -EINVAL);
+	check_int(tw_durable_postgres_migrate(bench_postgres.connection, bench_postgres.schema),
+		  -EINVAL);
 	bench_sql("ROLLBACK");
 }
 

@@ -1,63 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench.h"
 
-#include "durable/postgres/text.h"
-
-#include <stdio.h>
-#include <unistd.h>
-
 struct bench bench;
-
-int64_t bench_sql(const char *text)
-{
-	char *sql = twi_postgres_text(text, bench.schema);
-	PGresult *result = PQexec(bench.connection, sql);
-	ExecStatusType status = PQresultStatus(result);
-	int64_t number = 0;
-
-	cr_assert(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK, "%s: %s", sql,
-		  PQerrorMessage(bench.connection));
-	if (status == PGRES_TUPLES_OK && PQntuples(result) > 0)
-		number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-	PQclear(result);
-	free(sql);
-	return number;
-}
 
 void bench_make(void)
 {
-	const char *address = getenv("TICKWHEEL_POSTGRES");
-
 	memset(&bench, 0, sizeof bench);
-	cr_assert(address != NULL, "no server: run this by with_server.py");
-	snprintf(bench.schema, sizeof bench.schema, "t%d", (int)getpid());
-	bench.connection = PQconnectdb(address);
-	cr_assert(PQstatus(bench.connection) == CONNECTION_OK);
-	check_int(tw_durable_postgres_migrate(bench.connection, bench.schema), 0);
-	bench_sql("SELECT set_config('search_path', '@', false)");
+	bench_server.make();
 }
 
 void bench_end(void)
 {
 	for (int i = 0; i < BENCH_STORES; i++)
 		bench_close(i);
-	if (bench.connection == NULL)
-		return;
-	bench_sql("DROP SCHEMA @ CASCADE");
-	PQfinish(bench.connection);
+	bench_server.end();
 }
 
 int bench_try_open(int number, const char *const *kinds, size_t count)
 {
-	struct tw_durable_postgres_options options;
 	struct tw_durable_store *store = &bench.stores[number];
 	struct tw_durable_opened opened = {.level = 0};
 
-	check_int(tw_durable_postgres_options_init(&options, sizeof options), 0);
-	options.address = getenv("TICKWHEEL_POSTGRES");
-	options.schema = bench.schema;
-	options.name = "bench";
-	check_int(tw_durable_store_postgres(&options, store), 0);
+	bench_server.store(0, store);
 	return store->ops->open(store->store, kinds, count, &opened);
 }
 
@@ -90,22 +54,13 @@ void bench_close(int number)
 
 int64_t bench_now(void)
 {
-	if (bench_sql("SELECT count(*) FROM pg_tables WHERE schemaname = '@' AND tablename = "
-		      "'clock'") == 0)
-		bench_sql("CREATE TABLE @.clock AS SELECT @.now_ns() AS ns;"
-			  "CREATE OR REPLACE FUNCTION @.now_ns() RETURNS bigint LANGUAGE sql "
-			  "VOLATILE AS "
-			  "'SELECT ns FROM @.clock'");
-	return bench_sql("SELECT ns FROM @.clock");
+	return bench_server.now(true);
 }
 
 void bench_pass(int64_t ns)
 {
-	char text[128];
-
 	(void)bench_now();
-	snprintf(text, sizeof text, "UPDATE @.clock SET ns = ns + %lld", (long long)ns);
-	bench_sql(text);
+	bench_server.pass(ns);
 }
 
 struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int64_t due_in_ns)
@@ -219,9 +174,9 @@ int bench_cancel(int number, uint64_t serial)
 /* Store `number` does not beat, and its session ends. */
 void bench_session_ends(int number)
 {
-	struct twi_postgres *store = bench.stores[number].store;
+	void *store = bench.stores[number].store;
 
-	store->link.beat_at_ns = INT64_MAX;
+	bench_server.beats(store, false);
 	bench_pass(11 * SECOND);
-	store->link.beat_at_ns = 0;
+	bench_server.beats(store, true);
 }

@@ -3,9 +3,8 @@
  * Sets of timers on a server, in this process: what a set does with what the server says.
  *
  * Seen to fail: a first move of a batch that settles, and releases what the second has claimed; a close
- * that leaves a confirmed start as an attempt; a start that waits for a row which a transaction has
- * locked; a question that passes over kinds which the set does not have; a batch without a bound in
- * bytes.
+ * that leaves a confirmed start as an attempt; a question that passes over kinds which the set does not
+ * have; a batch without a bound in bytes.
  */
 #include "bench.h"
 
@@ -49,15 +48,9 @@ static void on_acked(void *context, const struct tw_durable_ack *acks, size_t co
 
 static void options_make(struct tw_durable_options *ret)
 {
-	struct tw_durable_postgres_options server;
-
-	check_int(tw_durable_postgres_options_init(&server, sizeof server), 0);
 	check_int(tw_durable_options_init(ret, sizeof *ret), 0);
-	server.address = getenv("TICKWHEEL_POSTGRES");
-	server.schema = bench.schema;
-	server.poll_ns = 50 * NS_PER_MS;
 	ret->acked = on_acked;
-	check_int(tw_durable_store_postgres(&server, &ret->store), 0);
+	bench_server.store(50 * NS_PER_MS, &ret->store);
 }
 
 static struct tw_durable *set_open(const struct tw_durable_kind *kind)
@@ -112,14 +105,12 @@ Test(set, the_last_of_two_moves_counts, .init = setup, .fini = teardown, .timeou
 	struct tw_durable_id id = schedule(set, &mail, 4 * SECOND, NULL);
 
 	check_int(tw_durable_flush(set, TW_NEVER), 0);
-	check_int(tw_durable_reschedule(set, id, bench_sql("SELECT @.now_ns()") + 3600 * SECOND,
-					NULL),
+	check_int(tw_durable_reschedule(set, id, bench_server.now(false) + 3600 * SECOND, NULL),
 		  -EINPROGRESS);
-	check_int(tw_durable_reschedule(set, id, bench_sql("SELECT @.now_ns()"), NULL),
-		  -EINPROGRESS);
+	check_int(tw_durable_reschedule(set, id, bench_server.now(false), NULL), -EINPROGRESS);
 	wait_runs(1);
 	check_int(tw_durable_close(set, TW_NEVER), 0);
-	check_int(bench_sql("SELECT count(*) FROM @.timer"), 0);
+	check_int(bench_server.count(BENCH_TIMERS), 0);
 }
 
 /* 40 MiB wait for one commit. */
@@ -163,37 +154,16 @@ Test(set, a_close_takes_starts_back, .init = setup, .fini = teardown, .timeout =
 		(void)schedule(set, &once, 0, NULL);
 	/* One runs, and holds the engine's thread; the others are confirmed, and wait for it. */
 	wait_runs(1);
-	while (bench_sql("SELECT count(*) FROM @.timer WHERE started") < 20)
+	while (bench_server.count(BENCH_STARTED) < 20)
 		usleep(1000);
 	check_int(tw_durable_close(set, 0), -ETIMEDOUT);
 	atomic_store(&hold, 0);
 	check_int(tw_durable_close(set, TW_NEVER), 0);
-	check_int(
-		bench_sql("SELECT count(*) FROM @.timer WHERE open OR attempt > 0 OR session <> 0"),
-		0);
+	check_int(bench_server.count(BENCH_TOUCHED), 0);
 	set = set_open(&once);
 	wait_runs(20);
 	check_int(tw_durable_close(set, TW_NEVER), 0);
-	check_int(bench_sql("SELECT count(*) FROM @.dead"), 0);
-}
-
-/* A transaction of the user's has cancelled a timer, and lasts: others run, and it does too if that is taken back. */
-Test(set, a_locked_row_holds_no_other, .init = setup, .fini = teardown, .timeout = 240)
-{
-	struct tw_durable *set = set_open(&mail);
-	struct tw_durable_id id = schedule(set, &mail, 2 * SECOND, NULL);
-
-	(void)schedule(set, &mail, 2 * SECOND, NULL);
-	check_int(tw_durable_flush(set, TW_NEVER), 0);
-	bench_sql("BEGIN");
-	check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
-		  TW_DURABLE_DONE);
-	wait_runs(1);
-	check_int(tw_durable_flush(set, TW_NEVER), 0);
-	check_int(atomic_load(&runs), 1);
-	bench_sql("ROLLBACK");
-	wait_runs(2);
-	check_int(tw_durable_close(set, TW_NEVER), 0);
+	check_int(bench_server.count(BENCH_DEAD), 0);
 }
 
 Test(set, timers_of_other_kinds_are_found_and_stay, .init = setup, .fini = teardown, .timeout = 240)
@@ -206,8 +176,7 @@ Test(set, timers_of_other_kinds_are_found_and_stay, .init = setup, .fini = teard
 	check_int(tw_durable_find(mails, id, &info, TW_NEVER), 0);
 	check_true(info.id.serial == id.serial && info.kind == NULL);
 	/* Not claimed by the set that cannot run it. */
-	check_int(tw_durable_reschedule(mails, id, bench_sql("SELECT @.now_ns()"), NULL),
-		  -EINPROGRESS);
+	check_int(tw_durable_reschedule(mails, id, bench_server.now(false), NULL), -EINPROGRESS);
 	wait_runs(1);
 	id = schedule(calls, &call, 3600 * SECOND, "k");
 	check_int(tw_durable_flush(calls, TW_NEVER), 0);

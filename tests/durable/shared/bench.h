@@ -1,20 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores of one schema, which each test has for itself, on the server of with_server.py. */
-#ifndef TESTS_DURABLE_POSTGRES_BENCH_H
-#define TESTS_DURABLE_POSTGRES_BENCH_H
+/* Shared stores of one place, which each test has for itself. The kind of store is bench_server. */
+#ifndef TESTS_DURABLE_SHARED_BENCH_H
+#define TESTS_DURABLE_SHARED_BENCH_H
 
 #include "check.h"
-
-#include "durable/postgres/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tickwheel/durable_postgres.h>
+#include <tickwheel/durable.h>
 
 enum { BENCH_STORES = 3, BENCH_ROWS = 4096 };
 
 #define SECOND INT64_C(1000000000)
+
+/* What there is to count. */
+enum bench_what {
+	BENCH_TIMERS,
+	BENCH_CLAIMED,
+	BENCH_STARTED,
+	BENCH_TOUCHED, /* claimed, or an attempt of it began */
+	BENCH_DEAD,
+	BENCH_SESSIONS,
+};
+
+/* A kind of store, and how to break it. `store` is the first argument of its functions. */
+struct bench_server {
+	/* An empty place for timers, on the server that with_server.py has started. */
+	void (*make)(void);
+	void (*end)(void);
+	/* A store that looks for timers so often; 0: as by default. */
+	void (*store)(int64_t poll_ns, struct tw_durable_store *ret_store);
+	/* The server's time. `stand`: from then on it stands, and goes on by `pass` alone. */
+	int64_t (*now)(bool stand);
+	void (*pass)(int64_t ns);
+	int64_t (*count)(enum bench_what what);
+	/* All kinds. */
+	void (*pause)(bool paused);
+	/* The connection for statements is cut. */
+	void (*cut)(void *store);
+	/* As if the last batch had been sent, and its reply had been lost with the connection; and as if it
+	 * had not come to the server, either. */
+	void (*lose_reply)(void *store);
+	void (*lose_request)(void *store);
+	/* The next connection is made at once. */
+	void (*connect_now)(void *store);
+	/* Heartbeats are sent or not; whether one is to be sent at once. */
+	void (*beats)(void *store, bool sent);
+	bool (*beat_due)(void *store);
+	/* After the next connection rows are read. */
+	void (*unread)(void *store);
+	/* A claim with the number of the store's last batch plus this. Returns how many; -1: refused. */
+	int (*claim_by_hand)(void *store, int64_t after);
+	/* As after a crash of the server which has lost the last claim. */
+	void (*forget_claim)(void *store);
+};
+
+extern const struct bench_server bench_server;
 
 /* A row as a store gave it. */
 struct bench_row {
@@ -23,8 +65,6 @@ struct bench_row {
 };
 
 struct bench {
-	char schema[32];
-	PGconn *connection; /* of the test itself */
 	struct tw_durable_store stores[BENCH_STORES];
 	struct tw_durable_session sessions[BENCH_STORES];
 	/* What was given last. */
@@ -45,8 +85,6 @@ void bench_close(int number);
 /* A heartbeat, until it is accepted. */
 void bench_beat(int number);
 
-/* Runs SQL; '@' is the schema. The first number of its answer, or 0. */
-int64_t bench_sql(const char *text);
 /* The server's time. It stands, and goes on by bench_pass() alone, from the first call on. */
 int64_t bench_now(void);
 void bench_pass(int64_t ns);

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: MIT
 """A proxy before a server's socket, which cuts connections, and loses the reply to a batch."""
-import pathlib
 import socket
 import threading
 
-# The statement that begins a batch is in what the client sends for it.
-BATCH = b"batch_begin"
-
 
 class Proxy:
-    def __init__(self, target):
-        self.target = str(target)
+    def __init__(self, target, marks):
+        """marks: tells whether something that a client sends is a batch."""
+        self.target, self.marks = str(target), marks
         self.lock = threading.Lock()
         self.pairs, self.lose, self.lost, self.shut, self.listener = set(), 0, 0, False, None
 
-    def start(self, folder):
-        """Listens where libpq looks in a folder."""
-        path = pathlib.Path(folder) / ".s.PGSQL.5432"
+    def start(self, path):
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         path.chmod(0o777)
@@ -49,7 +44,7 @@ class Proxy:
         """pair[2]: the reply to what the client has sent last is to be lost."""
         try:
             while data := source.recv(65536):
-                if from_client and self.lose > 0 and BATCH in data:
+                if from_client and self.lose > 0 and self.marks(data):
                     with self.lock:
                         if self.lose > 0:
                             self.lose -= 1

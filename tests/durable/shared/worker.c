@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process among others that share timers, for test_machines.py. usage: worker ADDRESS SCHEMA LOG NAME SESSION_MS
+ * A process among others that share timers, for machines.py. usage: worker ADDRESS PLACE LOG NAME SESSION_MS
  *
  * It obeys lines of its input, and appends to LOG a line for what happens, each by one write: so the
  * lines of all processes are whole and in order.
@@ -10,34 +10,33 @@
  *
  *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
  *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE      NAME state STATE
- *     NAME flushed
+ *     NAME flushed      NAME sessions COUNT
  */
+#include "worker.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tickwheel.h>
-#include <tickwheel/durable_postgres.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CANCELLED ((void *)1)
 
-static const char *address, *schema, *name;
+static struct worker_place place;
 static int log_file;
 static struct tw_durable *timers;
-static PGconn *effects; /* of the engine's thread */
 
 static void line(const char *format, ...)
 {
 	char text[256];
 	va_list arguments;
-	int length = snprintf(text, sizeof text, "%s ", name);
+	int length = snprintf(text, sizeof text, "%s ", place.name);
 
 	va_start(arguments, format);
 	length += vsnprintf(text + length, sizeof text - (size_t)length, format, arguments);
@@ -80,34 +79,6 @@ static int on_job(const struct tw_durable_self *self, const void *payload, size_
 	return TW_RETRY_DONE;
 }
 
-static bool sql(const char *text)
-{
-	PGresult *result = PQexec(effects, text);
-	bool good = PQresultStatus(result) == PGRES_COMMAND_OK;
-
-	PQclear(result);
-	return good;
-}
-
-/* The effect and the end of the timer are one transaction. */
-static int effect_make(const struct tw_durable_self *self, const char *id)
-{
-	char text[128];
-	int code = -ECONNRESET;
-
-	if (effects == NULL || PQstatus(effects) != CONNECTION_OK) {
-		PQfinish(effects);
-		effects = PQconnectdb(address);
-	}
-	snprintf(text, sizeof text, "INSERT INTO %s.effect VALUES ('%s')", schema, id);
-	if (sql("BEGIN") && sql(text))
-		code = tw_durable_postgres_finish_in(effects, schema, self);
-	if (code == 0)
-		return sql("COMMIT") ? 0 : -ECONNRESET;
-	(void)sql("ROLLBACK");
-	return code;
-}
-
 static int on_effect(const struct tw_durable_self *self, const void *payload, size_t bytes)
 {
 	char id[48];
@@ -117,7 +88,7 @@ static int on_effect(const struct tw_durable_self *self, const void *payload, si
 	(void)bytes;
 	begin_log(self);
 	id_text(self->id, id);
-	code = effect_make(self, id);
+	code = worker_effect(&place, self, id);
 	line("effect %s %d\n", id, code);
 	return code == 0 ? TW_RETRY_DONE : TW_RETRY_AGAIN;
 }
@@ -148,33 +119,29 @@ static void on_state(void *context, int state, int error)
 static void on_notice(void *context, const char *text)
 {
 	(void)context;
-	fprintf(stderr, "%s: %s", name, text);
+	fprintf(stderr, "%s: %s\n", place.name, text);
 }
 
 static void fail(const char *what, int error)
 {
-	fprintf(stderr, "%s: %s: %s\n", name, what, strerror(-error));
+	fprintf(stderr, "%s: %s: %s\n", place.name, what, strerror(-error));
 	exit(3);
 }
 
 static void open_timers(struct tw_engine *engine, const char *session_ms)
 {
 	const struct tw_durable_kind *kinds[] = {&job, &effect};
-	struct tw_durable_postgres_options server;
 	struct tw_durable_options options;
 	int error;
 
-	tw_durable_postgres_options_init(&server, sizeof server);
-	server.address = address;
-	server.schema = schema;
-	server.name = name;
-	server.session_ns = strtoull(session_ms, NULL, 10) * 1000000;
-	server.poll_ns = server.session_ns / 10;
-	server.notice = on_notice;
+	place.session_ns = strtoull(session_ms, NULL, 10) * 1000000;
+	place.notice = on_notice;
 	tw_durable_options_init(&options, sizeof options);
 	options.acked = on_acked;
+	if (getenv("TESTS_LEVEL") != NULL)
+		options.level = (uint32_t)strtoul(getenv("TESTS_LEVEL"), NULL, 10);
 	options.state = on_state;
-	error = tw_durable_store_postgres(&server, &options.store);
+	error = worker_store(&place, &options.store);
 	if (error == 0)
 		error = tw_durable_open(engine, kinds, 2, &options, &timers);
 	if (error != 0)
@@ -204,26 +171,27 @@ static void schedule_some(const char *arguments)
 static void cancel(const char *text)
 {
 	struct tw_durable_id id = {0, 0};
-	int64_t place = 0;
+	int64_t bucket = 0;
 
-	if (sscanf(text, "%" SCNd64 "-%" SCNu64, &place, &id.serial) != 2)
+	if (sscanf(text, "%" SCNd64 "-%" SCNu64, &bucket, &id.serial) != 2)
 		fail(text, -EINVAL);
-	id.place = (uint64_t)place;
-	line("cancel %" PRId64 "-%" PRIu64 " %d\n", place, id.serial,
+	id.place = (uint64_t)bucket;
+	line("cancel %" PRId64 "-%" PRIu64 " %d\n", bucket, id.serial,
 	     tw_durable_cancel(timers, id, CANCELLED));
 }
 
 int main(int count, char **texts)
 {
+	struct tw_durable_stats stats = {.sessions = 0};
 	struct tw_engine *engine;
 	char command[128];
 	int error;
 
 	if (count != 6)
 		return 2;
-	address = texts[1];
-	schema = texts[2];
-	name = texts[4];
+	place.address = texts[1];
+	place.place = texts[2];
+	place.name = texts[4];
 	log_file = open(texts[3], O_WRONLY | O_APPEND | O_CLOEXEC);
 	srandom((unsigned)getpid());
 	error = tw_engine_create(NULL, &engine);
@@ -242,10 +210,12 @@ int main(int count, char **texts)
 		else if (strcmp(command, "flush\n") == 0)
 			line("flushed %d\n", tw_durable_flush(timers, TW_NEVER));
 	}
+	(void)tw_durable_stats_get(timers, &stats, sizeof stats);
+	line("sessions %" PRIu64 "\n", stats.sessions);
 	error = tw_durable_close(timers, TW_NEVER);
 	line("closed %d\n", error);
 	(void)tw_engine_stop(engine, NULL, NULL, TW_NEVER);
 	(void)tw_engine_destroy(engine);
-	PQfinish(effects);
+	worker_end();
 	return error == 0 ? 0 : 3;
 }

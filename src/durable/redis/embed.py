@@ -1,0 +1,21 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes Lua scripts as C arrays of their lines. usage: embed.py OUTPUT SCRIPT..."""
+import pathlib
+import sys
+
+output, *paths = sys.argv[1:]
+with open(output, "w", encoding="ascii") as out:
+    out.write('#include "durable/redis/script.h"\n')
+    names = []
+    for path in map(pathlib.Path, paths):
+        names.append(path.stem)
+        out.write(f"\n/* Made of {path.name}. */\nstatic const char *const lines_{path.stem}[] = {{\n")
+        for line in path.read_text(encoding="ascii").splitlines(keepends=True):
+            escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+            out.write(f'\t"{escaped}",\n')
+        out.write("\t(const char *)0,\n};\n")
+    out.write("\nconst char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT] = {\n")
+    for name in names:
+        out.write(f"\t[TWI_REDIS_{name.upper()}] = lines_{name},\n")
+    out.write("};\n")

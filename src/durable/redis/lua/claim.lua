@@ -1,0 +1,128 @@
+-- SPDX-License-Identifier: MIT
+-- Claims what is due soon, oldest first. ARGV: id, session, batch, how far ahead (microseconds), most, and for each kind its
+-- number (4 bytes) and its name. Returns 1 if more rows of sessions that are over are to be freed, and for each row its serial, its
+-- timer and its run.
+local refusal = unsound(ARGV[1])
+if refusal then
+	return refusal
+end
+local s, n, most = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local row
+row, refusal = batch_look(s, n)
+if not row then
+	return refusal
+end
+
+-- Frees rows of sessions that are over.
+local function reap()
+	local over = call('ZRANGEBYSCORE', BEAT, '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)
+	for i = 1, #over do
+		-- A heartbeat finds that it comes too late, also if the clock goes back.
+		call('ZADD', BEAT, 0, over[i])
+		local freed, all = free_held(over[i], most)
+		if not freed then
+			return nil
+		end
+		most = most - freed
+		if not all then
+			return 1
+		end
+		session_forget(over[i])
+	end
+	return 0
+end
+
+-- Members of FREE that are due soon: number, due and place, serial.
+local function soon()
+	local paused, found = {}, {}
+	local until_ns = ns_of(now + ARGV[4])
+	for _, name in ipairs(call('SMEMBERS', PAUSED)) do
+		paused[name] = true
+	end
+	for i = 6, #ARGV do
+		local kind = sub(ARGV[i], 1, 4)
+		if not paused[sub(ARGV[i], 5)] then
+			local members = call('ZRANGEBYLEX', FREE, '[' .. kind, '[' .. kind .. until_ns .. string.rep('\255', 12), 'LIMIT', 0, most)
+			if #found == 0 then
+				found = members
+			else
+				for j = 1, #members do
+					found[#found + 1] = members[j]
+				end
+			end
+		end
+	end
+	return found
+end
+
+-- The oldest, to a fraction of a microsecond.
+local function oldest(found)
+	local order = {}
+	for i = 1, #found do
+		local high, low = number('>I4I4', found[i], 5)
+		order[i] = {high * 4294967296 + low, found[i]}
+	end
+	table.sort(order, function(a, b) return a[1] < b[1] end)
+	for i = 1, #found do
+		found[i] = i <= most and order[i][2] or nil
+	end
+	return found
+end
+
+write_begin()
+local more = reap()
+if not more then
+	return refuse('TWFORM a row in ' .. RUN)
+end
+local found = most > 0 and soon() or {}
+if #found > most then
+	found = oldest(found)
+end
+local held, runs, result, bytes = {}, {}, {more}, 0
+
+-- Claims some of what was found. False: a row is not as it must be.
+local function take(first, last)
+	local serials = {}
+	for i = first, last do
+		serials[#serials + 1] = sub(found[i], 17)
+	end
+	local values, before = call('HMGET', TIMER, unpack(serials)), call('HMGET', RUN, unpack(serials))
+	for i = first, last do
+		local serial, value, run = serials[i - first + 1], values[i - first + 1], before[i - first + 1]
+		if not value or #value < HEAD_BYTES or (run and #run ~= RUN_BYTES) then
+			return false
+		end
+		if run then
+			run = sub(run, 1, 16) .. s .. sub(run, 25)
+		else
+			run = sub(value, 1, 16) .. s .. NONE .. NONE .. string.char(byte(value, 21) > 0 and KEYED or 0)
+		end
+		held[2 * i - 1], held[2 * i] = 0, s .. sub(found[i], 5)
+		runs[2 * i - 1], runs[2 * i] = serial, run
+		result[3 * i - 1], result[3 * i], result[3 * i + 1] = serial, value, run
+		bytes = bytes + #value
+	end
+	return true
+end
+
+-- Timers may be large: the rest is for the next claim.
+local count = #found
+for first = 1, count, 50 do
+	if bytes > 4000000 then
+		result[1] = 1
+		for i = first, count do
+			found[i] = nil
+		end
+		break
+	end
+	if not take(first, math.min(first + 49, count)) then
+		return refuse('TWFORM a row in ' .. TIMER .. ' or ' .. RUN)
+	end
+end
+batch_begin(s, n, row, 1)
+if #found > 0 then
+	call_many('ZREM', FREE, found)
+	call_many('ZADD', HELD, held)
+	call_many('HSET', RUN, runs)
+end
+return result

@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: MIT
+-- The beginning of each script. docs/internals/durable-shared.md has the protocol, and what each key holds.
+--
+-- Lua's numbers are exact up to 2^53. So a number of 64 bits is a text of eight bytes, big-endian; one that may be negative
+-- has its highest bit turned, so that the order of the texts is that of the numbers.
+--
+--     timer: due 8, place 4, kind 4, version 4, bytes of the key 1, key, payload
+--     run:   due 8, place 4, kind 4, session 8, fence 8, attempt 8, marks 1
+--
+-- A timer has a run if it was ever claimed or moved; its due is the one that counts.
+local META, SESSION, BEAT, OUTCOMES, TIMER, RUN, FREE, HELD, KEY, DEAD, BURIED, ENDED, KIND, PAUSED =
+	KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
+local TYPES = {'hash', 'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'set'}
+local STARTED, OPEN, KEYED = 1, 2, 4
+local NONE = '\0\0\0\0\0\0\0\0'
+local RUN_BYTES, HEAD_BYTES = 41, 21
+local call, pack, number = redis.call, struct.pack, struct.unpack
+local byte, sub, floor = string.byte, string.sub, math.floor
+local now = now_us()
+
+local function refuse(text)
+	return redis.error_reply(text)
+end
+
+-- Nothing is written before it is known that all keys are what they must be: a script is not taken back.
+local function unsound(id)
+	for i = 1, #KEYS do
+		local type = call('TYPE', KEYS[i]).ok
+		if type ~= TYPES[i] and type ~= 'none' then
+			return refuse('TWFORM ' .. KEYS[i] .. ' is a ' .. type)
+		end
+	end
+	if id and call('HGET', META, 'id') ~= id then
+		return refuse('TWGONE the timers that this process has opened are gone: the server was emptied')
+	end
+end
+
+-- Microseconds as nanoseconds in eight bytes, of which the first is turned.
+local function ns_of(us)
+	local high = floor(us / 4294967296)
+	local low = (us - high * 4294967296) * 1000
+	local carry = floor(low / 4294967296)
+	return pack('>I4I4', high * 1000 + carry + 2147483648, low - carry * 4294967296)
+end
+
+-- Whether a deadline has passed.
+local now_high, now_low = number('>I4I4', ns_of(now))
+local function is_due(head)
+	local high, low = number('>I4I4', head)
+	return high < now_high or (high == now_high and low <= now_low)
+end
+
+local known_lives = {}
+local function lives(session)
+	local known = known_lives[session]
+	if known == nil then
+		local expires = call('ZSCORE', BEAT, session)
+		known = expires ~= false and tonumber(expires) > now
+		known_lives[session] = known
+	end
+	return known
+end
+
+-- The server refuses the first write of a script if it has no memory left, and then none after it. What makes no timer
+-- begins with a write that is never refused.
+local function write_begin()
+	call('HDEL', META, '')
+end
+
+-- Batch n of a session: the row of the session, or nil and the refusal.
+local function batch_look(s, n)
+	local row = call('HGET', SESSION, s)
+	if not row or #row < 9 or not lives(s) or number('>I8', row) ~= n - 1 then
+		return nil, refuse('TWOVER the session is over, or has this batch already')
+	end
+	return row
+end
+
+local function batch_begin(s, n, row, claim)
+	call('HSET', SESSION, s, pack('>I8B', n, claim) .. sub(row, 10))
+end
+
+-- The member of a timer in FREE or HELD; `head` begins with due, place and kind.
+local function member_of(session, head, serial)
+	if session == NONE then
+		return sub(head, 13, 16) .. sub(head, 1, 12) .. serial
+	end
+	return session .. sub(head, 1, 12) .. serial
+end
+
+-- A long list of arguments, in calls that the interpreter's stack can take.
+local function call_many(command, key, list)
+	for i = 1, #list, 4000 do
+		call(command, key, unpack(list, i, math.min(i + 3999, #list)))
+	end
+end
+
+-- Frees rows that a session holds, at most so many. Returns how many, and whether that were all; nil: a row is not as it must
+-- be.
+local function free_held(session, most)
+	local members = call('ZRANGEBYLEX', HELD, '[' .. session, '(' .. session .. string.rep('\255', 21), 'LIMIT', 0, most)
+	if #members == 0 then
+		return 0, true
+	end
+	local serials, free, runs = {}, {}, {}
+	for i = 1, #members do
+		serials[i] = sub(members[i], 21)
+	end
+	local rows = call('HMGET', RUN, unpack(serials))
+	for i = 1, #members do
+		local run = rows[i]
+		if not run or #run ~= RUN_BYTES then
+			return nil
+		end
+		free[2 * i - 1], free[2 * i] = 0, member_of(NONE, run, serials[i])
+		runs[2 * i - 1] = serials[i]
+		runs[2 * i] = sub(run, 1, 16) .. NONE .. sub(run, 25, 40) .. string.char(byte(run, 41) - byte(run, 41) % 2)
+	end
+	call_many('ZREM', HELD, members)
+	call_many('ZADD', FREE, free)
+	call_many('HSET', RUN, runs)
+	return #members, #members < most
+end
+
+local function session_forget(session)
+	call('HDEL', SESSION, session)
+	call('ZREM', BEAT, session)
+	call('HDEL', OUTCOMES, session)
+end

@@ -1,0 +1,16 @@
+-- SPDX-License-Identifier: MIT
+-- Rows by their serials. ARGV: id, serials. Returns for each its timer, its run and its dead letter, each or nothing.
+local refusal = unsound(ARGV[1])
+if refusal then
+	return refusal
+end
+if #ARGV == 1 then
+	return {}
+end
+local result = {}
+local values, runs = call('HMGET', TIMER, unpack(ARGV, 2)), call('HMGET', RUN, unpack(ARGV, 2))
+for i = 1, #values do
+	result[3 * i - 2], result[3 * i - 1] = values[i], runs[i]
+	result[3 * i] = not values[i] and call('HGET', DEAD, ARGV[i + 1]) or false
+end
+return result

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* A store in Redis that is open. */
+#ifndef TWI_DURABLE_REDIS_STORE_H
+#define TWI_DURABLE_REDIS_STORE_H
+
+#include "durable/redis/link.h"
+
+#include <tickwheel/durable_store.h>
+
+struct twi_redis {
+	struct twi_redis_link link;
+	char *name;
+	int64_t poll_ns;
+	/* Kinds: the server's number for each of the caller, and back. */
+	const char *const *kinds;
+	size_t kind_count, number_count;
+	uint32_t *to_server;
+	uint32_t *from_server; /* UINT32_MAX: the caller does not have it */
+	/* The batch. A commit of many operations is several. */
+	int64_t batch; /* of the session: the last that was done */
+	bool unsettled; /* nobody knows whether the next ones were, or an old connection may still do it */
+	bool sent;         /* and they are a commit, whose operations the set still has */
+	size_t done;       /* operations of that commit that are done for certain */
+	int64_t done_from; /* the batch after which it began */
+	/* Claims. */
+	int64_t claim_at_ns; /* CLOCK_BOOTTIME */
+	bool unread; /* after a new connection: rows that the session has and the set may not have */
+};
+
+/*
+ * row.c: the row of a timer from what the server has of it: its serial, its timer, and its run (may be
+ * NULL). It is valid as long as the reply. False: it is not as it must be.
+ */
+bool twi_redis_row(const struct twi_redis *store, const char *serial, const redisReply *timer,
+		   const redisReply *run, struct tw_durable_row *ret);
+/* The same for a dead letter. */
+bool twi_redis_row_dead(const struct twi_redis *store, const char *serial, const redisReply *letter,
+			struct tw_durable_row *ret);
+/* Adds a timer as the server keeps it to an argument. */
+void twi_redis_row_add(const struct twi_redis *store, struct twi_arguments *arguments,
+		       const struct tw_durable_row *row);
+/* The order of lists. */
+int twi_redis_order(const struct tw_durable_row *a, const struct tw_durable_row *b);
+
+/* What became of a batch whose reply was lost. */
+struct twi_redis_settled {
+	int64_t batches; /* so many of those that were sent are done */
+	bool claim;      /* the last one was a claim, or gave rows back */
+	redisReply *reply;
+	const redisReply *outcomes; /* of a commit, in the reply */
+};
+
+/*
+ * settle.c: after a lost reply or a refusal, what became of the next batches. 0 and *ret, whose `reply` the
+ * caller frees; -ESTALE: the session has gone with it; or another code.
+ */
+int twi_redis_settle(struct twi_redis *store, struct twi_redis_settled *ret);
+/* The code for the set after a batch that failed: -EAGAIN if it comes to that again. */
+int twi_redis_refused(struct twi_redis *store, int error);
+/* The same after a question, which changes nothing. */
+int twi_redis_softened(struct twi_redis *store, int error);
+
+/* commit.c */
+int twi_redis_commit(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
+
+/* claim.c */
+int twi_redis_claim(void *store, size_t max, tw_durable_give *give, void *to);
+
+/* read.c */
+int twi_redis_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
+		   tw_durable_give *give, void *to);
+int twi_redis_find(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);
+int twi_redis_find_key(void *store, const void *key, size_t bytes, tw_durable_give *give, void *to);
+int twi_redis_dead(void *store, struct tw_durable_id after, size_t max, tw_durable_give *give,
+		   void *to);
+int twi_redis_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
+
+/* session.c */
+int twi_redis_beat(void *store, struct tw_durable_session *ret_session);
+int twi_redis_open(void *store, const char *const *kinds, size_t count,
+		   struct tw_durable_opened *ret_opened);
+/* Ends the session, and frees what it holds. */
+int twi_redis_session_end(struct twi_redis *store);
+
+#endif

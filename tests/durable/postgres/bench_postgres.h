@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* PostgreSQL as the store of the tests in ../shared. */
+#ifndef TESTS_DURABLE_POSTGRES_BENCH_POSTGRES_H
+#define TESTS_DURABLE_POSTGRES_BENCH_POSTGRES_H
+
+#include "bench.h"
+
+#include "durable/postgres/store.h"
+
+#include <tickwheel/durable_postgres.h>
+
+struct bench_postgres {
+	char schema[32];
+	PGconn *connection; /* of the test itself */
+};
+
+extern struct bench_postgres bench_postgres;
+
+/* Runs SQL; '@' is the schema. The first number of its answer, or 0. */
+int64_t bench_sql(const char *text);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What only a server with transactions has: rows that are committed late, and rows that are locked; and a
+ * server that stands still.
+ *
+ * Seen to fail: planted.py has the defects; a question that waits as libpq does (it hangs).
+ */
+#include "bench_postgres.h"
+#include "durable/postgres/ask.h"
+
+#include <signal.h>
+
+/* A transaction that lasted long makes a row behind all that was claimed since. */
+Test(locks, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini = bench_end)
+{
+	PGconn *slow = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
+	struct tw_durable_postgres_spec spec = {.size = sizeof spec, .kind = "mail"};
+
+	bench_open(0);
+	PQclear(PQexec(slow, "BEGIN"));
+	spec.due_ns = bench_now();
+	check_int(tw_durable_postgres_schedule_in(slow, bench_postgres.schema, &spec, NULL), 0);
+	for (uint64_t i = 1; i <= 30; i++)
+		check_int(bench_put(0, i, (int64_t)i * SECOND / 10), TW_DURABLE_DONE);
+	check_int(bench_claim_most(0, 10), 10);
+	PQclear(PQexec(slow, "COMMIT"));
+	PQfinish(slow);
+	/* The next one goes on behind its last row; one that is not cut off is followed by a whole one. */
+	check_int(bench_claim_most(0, 10), 10);
+	check_int(bench.rows[0].row.id.serial, 11);
+	check_int(bench_claim_most(0, 11), 10);
+	check_int(bench_claim_most(0, 10), 1);
+	check_true(bench.rows[0].row.id.serial > 30);
+}
+
+/* A series of claims that does not end is cut by a whole one in time. */
+Test(locks, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench_end)
+{
+	struct twi_postgres *store;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	for (uint64_t i = 1; i <= 30; i++)
+		check_int(bench_put(0, i, (int64_t)i * SECOND / 10), TW_DURABLE_DONE);
+	check_int(bench_claim_most(0, 10), 10);
+	check_int(bench_put(0, 31, 0), TW_DURABLE_DONE);
+	store->whole_at_ns = 0;
+	check_int(bench_claim_most(0, 10), 10);
+	check_int(bench.rows[0].row.id.serial, 11);
+	check_int(bench_claim_most(0, 10), 10);
+	check_int(bench.rows[0].row.id.serial, 31);
+}
+
+/* The row of the session is locked: a batch of it is under way. */
+Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	bench_put_claimed(0, 1, 0);
+	((struct twi_postgres *)bench.stores[0].store)->link.beat_at_ns = INT64_MAX;
+	bench_pass(21 * SECOND / 2);
+	bench_open(1);
+	bench_sql("BEGIN");
+	bench_sql("SELECT 1 FROM @.session WHERE id = (SELECT min(id) FROM @.session) FOR UPDATE");
+	check_int(bench_claim(1), 0);
+	bench_sql("COMMIT");
+	check_int(bench_claim(1), 1);
+}
+
+/* The network is silent, or the server's process stands still. */
+Test(locks, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench_end, .timeout = 60)
+{
+	PGconn *connection = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
+	PGresult *result = twi_postgres_ask(connection, "SELECT 7; SELECT 8", 60 * SECOND);
+
+	check_int(PQresultStatus(result), PGRES_TUPLES_OK);
+	check_int(atoi(PQgetvalue(result, 0, 0)), 8);
+	PQclear(result);
+	check_int(PQisnonblocking(connection), 0);
+	check_int(kill(PQbackendPID(connection), SIGSTOP), 0);
+	check_true(twi_postgres_ask(connection, "SELECT 7", SECOND / 10) == NULL);
+	check_int(kill(PQbackendPID(connection), SIGCONT), 0);
+	PQfinish(connection);
+}

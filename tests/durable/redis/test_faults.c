@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What only Redis has: scripts that it forgets, memory that is full, keys that others write, a server that
+ * is emptied, commits of several scripts. Run one at a time (-j1): the settings are the server's.
+ *
+ * Seen to fail: planted.py has the defects.
+ */
+#include "bench_redis.h"
+
+#include <stdio.h>
+
+/* Operations of one commit, more than one script takes. */
+static struct tw_durable_op many[2500];
+
+static void many_make(enum tw_durable_op_type type, uint64_t first)
+{
+	for (size_t i = 0; i < 2500; i++)
+		many[i] = bench_op(type, first + i, 100 * SECOND);
+}
+
+static int many_commit(int number)
+{
+	struct tw_durable_store *store = &bench.stores[number];
+
+	return store->ops->commit(store->store, many, 2500, 0);
+}
+
+Test(faults, scripts_that_the_server_forgets_are_sent_again, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	bench_put_claimed(0, 1, 0);
+	(void)bench_command("SCRIPT FLUSH");
+	check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
+	(void)bench_command("SCRIPT FLUSH");
+	check_int(bench_find(0, 1), 0);
+	(void)bench_command("SCRIPT FLUSH");
+	check_int(bench_claim(0), 0);
+	(void)bench_command("SCRIPT FLUSH");
+	((struct twi_redis *)bench.stores[0].store)->link.beat_at_ns = 0;
+	bench_beat(0);
+	many_make(TW_DURABLE_OP_PUT, 10);
+	(void)bench_command("SCRIPT FLUSH");
+	check_int(many_commit(0), 0);
+	check_int(bench_server.count(BENCH_TIMERS), 2501);
+}
+
+Test(faults, a_commit_of_several_scripts_keeps_its_outcomes, .init = bench_make, .fini = bench_end)
+{
+	struct twi_redis *store;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	check_int(bench_put(0, 12, 50 * SECOND), TW_DURABLE_DONE);
+	check_int(bench_put(0, 2100, 50 * SECOND), TW_DURABLE_DONE);
+	many_make(TW_DURABLE_OP_PUT, 10);
+	check_int(many_commit(0), 0);
+	check_int(many[2].outcome, TW_DURABLE_PRESENT);
+	check_int(many[2090].outcome, TW_DURABLE_PRESENT);
+	check_int(many[2499].outcome, TW_DURABLE_DONE);
+	/* The replies to all three are lost. */
+	bench_server.lose_reply(store);
+	store->batch -= 2;
+	for (int i = 0; i < 2500; i++)
+		many[i].outcome = 99;
+	bench_server.connect_now(store);
+	bench_beat(0);
+	check_int(many_commit(0), 0);
+	check_int(many[0].outcome, TW_DURABLE_DONE);
+	check_int(many[2].outcome, TW_DURABLE_PRESENT);
+	check_int(many[2090].outcome, TW_DURABLE_PRESENT);
+	check_int(many[2499].outcome, TW_DURABLE_DONE);
+	check_int(bench_server.count(BENCH_TIMERS), 2500);
+	check_int(bench_put(0, 9999, SECOND), TW_DURABLE_DONE);
+}
+
+/* The first script came to the server, the others did not. */
+Test(faults, a_commit_that_is_done_in_part_goes_on, .init = bench_make, .fini = bench_end)
+{
+	struct twi_redis *store;
+	struct tw_durable_op first[1000];
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	many_make(TW_DURABLE_OP_PUT, 10);
+	memcpy(first, many, sizeof first);
+	check_int(bench.stores[0].ops->commit(store, first, 1000, 0), 0);
+	bench_server.lose_reply(store);
+	bench_server.connect_now(store);
+	bench_beat(0);
+	check_int(many_commit(0), 0);
+	for (int i = 0; i < 2500; i++)
+		check_int(many[i].outcome, TW_DURABLE_DONE);
+	check_int(bench_server.count(BENCH_TIMERS), 2500);
+}
+
+Test(faults, without_memory_timers_end_and_none_is_made, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	bench_put_claimed(0, 1, 0);
+	bench_put_claimed(0, 2, 100 * SECOND);
+	many_make(TW_DURABLE_OP_PUT, 10);
+	(void)bench_command("CONFIG SET maxmemory 100kb");
+	check_int(bench_put(0, 3, SECOND), -ENOSPC);
+	check_true(strstr(bench_redis.notice, "OOM") != NULL);
+	check_int(many_commit(0), -ENOSPC);
+	check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
+	check_int(bench_end_run(0, TW_DURABLE_OP_DELETE, 1), TW_DURABLE_DONE);
+	check_int(bench_cancel(0, 2), TW_DURABLE_DONE);
+	check_int(bench_claim(0), 0);
+	((struct twi_redis *)bench.stores[0].store)->link.beat_at_ns = 0;
+	bench_beat(0);
+	bench_open(1);
+	(void)bench_command("CONFIG SET maxmemory 0");
+	check_int(bench_put(0, 3, SECOND), TW_DURABLE_DONE);
+	check_int(bench_server.count(BENCH_TIMERS), 1);
+}
+
+Test(faults, eviction_is_refused_at_the_open_and_later, .init = bench_make, .fini = bench_end)
+{
+	static const char *const kinds[] = {"mail"};
+	struct tw_durable_session session;
+	int error = 0;
+
+	bench_open(0);
+	(void)bench_command("CONFIG SET maxmemory-policy allkeys-lru");
+	check_int(bench_try_open(1, kinds, 1), -ENOTSUP);
+	check_true(strstr(bench_redis.notice, "noeviction") != NULL);
+	while (error == 0) {
+		((struct twi_redis *)bench.stores[0].store)->link.beat_at_ns = 0;
+		error = bench.stores[0].ops->beat(bench.stores[0].store, &session);
+	}
+	(void)bench_command("CONFIG SET maxmemory-policy noeviction");
+	check_int(error, -ENOTSUP);
+}
+
+/* Whoever asks is told, and does not write into what another process has made since. */
+Test(faults, an_emptied_server_is_noticed, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_session session;
+	int error = 0;
+
+	bench_open(0);
+	check_int(bench_put(0, 1, SECOND), TW_DURABLE_DONE);
+	(void)bench_command("FLUSHALL");
+	check_int(bench_put(0, 2, SECOND), -ENOENT);
+	check_true(strstr(bench_redis.notice, "emptied") != NULL);
+	bench_open(1);
+	check_int(bench_put(0, 2, SECOND), -ENOENT);
+	check_int(bench_find(0, 1), -ENOENT);
+	while (error == 0) {
+		((struct twi_redis *)bench.stores[0].store)->link.beat_at_ns = 0;
+		error = bench.stores[0].ops->beat(bench.stores[0].store, &session);
+	}
+	check_int(error, -ENOENT);
+	check_int(bench_put(1, 1, SECOND), TW_DURABLE_DONE);
+}
+
+/* Nothing is written before they are found. */
+Test(faults, keys_that_others_have_changed_are_noticed, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_op op;
+
+	bench_open(0);
+	bench_put_claimed(0, 1, 0);
+	(void)bench_command("SET %s x", bench_key("dead"));
+	op = bench_op(TW_DURABLE_OP_BURY, 1, 0);
+	op.fence = bench.sessions[0].number;
+	check_int(bench_do(0, &op), -EUCLEAN);
+	check_int(bench_server.count(BENCH_TIMERS), 1);
+	(void)bench_command("DEL %s", bench_key("dead"));
+	check_int(bench_do(0, &op), TW_DURABLE_DONE);
+	/* A row that is cut short. */
+	check_int(bench_put(0, 2, SECOND), TW_DURABLE_DONE);
+	(void)bench_command("HSET %s %b short", bench_key("timer"), "\0\0\0\0\0\0\0\2", (size_t)8);
+	check_int(bench_cancel(0, 2), -EUCLEAN);
+	check_int(bench_claim(0), -EUCLEAN);
+	check_int(bench_find(0, 2), -EUCLEAN);
+}
+
+Test(faults, keys_of_other_programs_stay, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	(void)bench_command("SET other:%s 17", bench_redis.prefix);
+	bench_put_claimed(0, 1, 0);
+	check_int(bench_end_run(0, TW_DURABLE_OP_DELETE, 1), TW_DURABLE_DONE);
+	bench_close(0);
+	check_int(bench_command("GET other:%s", bench_redis.prefix), 17);
+	check_int(bench_command("DEL other:%s", bench_redis.prefix), 1);
+}
+
+/* Serials go on from the clock, so a crash of the server that takes a reservation back repeats none. */
+Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_store *store = &bench.stores[0];
+	uint64_t first = 0, second = 0;
+
+	bench_open(0);
+	(void)bench_now();
+	check_int(store->ops->reserve(store->store, 65536, &first), 0);
+	check_int(store->ops->reserve(store->store, 65536, &second), 0);
+	check_true(first > 0 && second == first + 65536);
+	(void)bench_command("HSET %s serial 1", bench_key("meta"));
+	bench_pass(SECOND);
+	check_int(store->ops->reserve(store->store, 65536, &second), 0);
+	check_true(second >= first + 2 * UINT64_C(65536));
+}
+
+/* The oldest first, also of several kinds, if there are more than a claim takes. */
+Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	for (uint64_t i = 1; i <= 40; i++) {
+		struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, i, (int64_t)i * SECOND / 10);
+
+		op.row.kind = i % 2 == 0;
+		check_int(bench_do(0, &op), TW_DURABLE_DONE);
+	}
+	check_int(bench_claim_most(0, 20), 20);
+	for (size_t i = 0; i < 20; i++)
+		check_int(bench.rows[i].row.id.serial, i + 1);
+}
+
+/* As after a crash of a server that syncs once a second: this process ends what it had, and begins anew. */
+Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
+{
+	uint64_t number;
+
+	bench_open(0);
+	bench_put_claimed(0, 1, 0);
+	check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
+	number = bench.sessions[0].number;
+	/* The end of the run was acknowledged, and is lost. */
+	((struct twi_redis *)bench.stores[0].store)->batch++;
+	bench_server.cut(bench.stores[0].store);
+	bench_server.connect_now(bench.stores[0].store);
+	check_int(bench_claim(0), 1);
+	check_int(bench.rows[0].row.id.serial, 1);
+	check_true(bench.sessions[0].number > number);
+}
+
+Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_op ops[2];
+
+	bench_open(0);
+	for (int i = 0; i < 2; i++) {
+		ops[i] = bench_op(TW_DURABLE_OP_PUT, (uint64_t)i + 1, 100 * SECOND);
+		ops[i].row.key = "k";
+		ops[i].row.key_bytes = 1;
+	}
+	check_int(bench.stores[0].ops->commit(bench.stores[0].store, ops, 2, 0), 0);
+	check_int(ops[0].outcome, TW_DURABLE_DONE);
+	check_int(ops[1].outcome, TW_DURABLE_PRESENT);
+	check_int(ops[1].row.id.serial, 1);
+	check_int(bench_cancel(0, 1), TW_DURABLE_DONE);
+	check_int(bench_command("HLEN %s", bench_key("key")), 0);
+}
+
+Test(faults, options_are_checked)
+{
+	struct tw_durable_redis_options options;
+	struct tw_durable_store store = {NULL, NULL};
+
+	check_int(tw_durable_redis_options_init(&options, sizeof options), 0);
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.address = "localhost";
+	options.user = "me";
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.user = NULL;
+	options.prefix = "Tick";
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.prefix = "123456789012345678901234567890123";
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.prefix = "t";
+	options.database = 16;
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.database = 0;
+	options.level = 4;
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.level = 0;
+	options.session_ns = 999999999;
+	check_int(tw_durable_store_redis(&options, &store), -EINVAL);
+	options.session_ns = 1000000000;
+	check_int(tw_durable_store_redis(&options, &store), 0);
+	store.ops->close(store.store, 1);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker asks of its kind of store. */
+#ifndef TESTS_DURABLE_SHARED_WORKER_H
+#define TESTS_DURABLE_SHARED_WORKER_H
+
+#include <tickwheel/durable.h>
+
+struct worker_place {
+	const char *address, *place, *name;
+	uint64_t session_ns;
+	void (*notice)(void *context, const char *text);
+};
+
+int worker_store(const struct worker_place *place, struct tw_durable_store *ret_store);
+/* The effect of a run, and the end of its timer, as one: 0, or a code. On the engine's thread. */
+int worker_effect(const struct worker_place *place, const struct tw_durable_self *self,
+		  const char *id);
+void worker_end(void);
+
+#endif
