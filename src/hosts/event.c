@@ -281,7 +281,7 @@ static void events_free(struct tw_events *events)
 	free(events);
 }
 
-/* Sets the driver for what is left, or for the next event. */
+/* Sets the driver for the rest, or for the next event. */
 static void pass_end(struct tw_events *events)
 {
 	int64_t due_ns = tw_engine_next_due(events->engine);

@@ -39,9 +39,12 @@ int main(void)
 	struct tw_engine *engine;
 
 	CHECK(tw_engine_create(NULL, &engine) == 0);
-	CHECK(tw_durable_options_init(&options, sizeof options) == 0);
-	CHECK(store_make(getenv("TICKWHEEL_REDIS"), &options.store) == 0);
-	CHECK(tw_durable_open(engine, kinds, 1, &options, &timers) == 0);
+	CHECK(tw_durable_options_init(&options, sizeof options) ==
+	      0);
+	CHECK(store_make(getenv("TICKWHEEL_REDIS"),
+			 &options.store) == 0);
+	CHECK(tw_durable_open(engine, kinds, 1, &options,
+			      &timers) == 0);
 	CHECK(tw_durable_close(timers, TW_NEVER) == 0);
 	CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
 	CHECK(tw_engine_destroy(engine) == 0);

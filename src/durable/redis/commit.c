@@ -165,7 +165,7 @@ static int part_read(const struct commit *commit, int64_t until_ns)
 	return error;
 }
 
-/* Sends what is left, and reads the replies. The first error counts: after it nothing was done. */
+/* Sends the rest, and reads the replies. The first error counts: after it nothing was done. */
 static int parts_do(struct commit *commit, bool by_text)
 {
 	struct twi_redis *store = commit->store;

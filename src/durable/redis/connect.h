@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes connections, and asks the server what it is. */
+/* Makes connections, and looks at the server. */
 #ifndef TWI_DURABLE_REDIS_CONNECT_H
 #define TWI_DURABLE_REDIS_CONNECT_H
 
@@ -25,7 +25,7 @@ int twi_redis_connect(const struct twi_redis_door *door, const struct twi_redis_
 		      redisContext **ret);
 
 /*
- * What the server keeps, as an enum tw_durable_level: what it says, or, if that cannot be read, what
+ * The level of the server, as an enum tw_durable_level: from its own settings, or, if they cannot be read, the one
  * the caller says (0: nothing). -ENOTSUP: it is too old, part of a cluster, or may evict keys; -EROFS: a
  * replica; -EAGAIN: it starts; -EACCES: it says nothing, and the caller does neither.
  */

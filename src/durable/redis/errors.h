@@ -3,7 +3,7 @@
 #ifndef TWI_DURABLE_REDIS_ERRORS_H
 #define TWI_DURABLE_REDIS_ERRORS_H
 
-/* Tells people what has happened. `context` and the function are the user's. */
+/* Tells people of a failure. `context` and the function are the user's. */
 struct twi_redis_notice {
 	void (*function)(void *context, const char *text);
 	void *context;

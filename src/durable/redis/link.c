@@ -76,7 +76,7 @@ static int scripts_load(struct twi_redis_link *link)
 	return 0;
 }
 
-/* What the server is, also after a failover; and whether it does what it is asked for. */
+/* The kind of server, also after a failover; and whether it does as it is told. */
 static int statements_make(struct twi_redis_link *link)
 {
 	uint32_t level = 0;
@@ -166,7 +166,7 @@ void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64
 
 enum { FIXED = 3 + TWI_REDIS_KEYS };
 
-/* Puts a script with its arguments into what is to be written. */
+/* Adds a script with its arguments to the output. */
 static int append(struct twi_redis_link *link, redisContext *connection,
 		  enum twi_redis_script script, bool by_text, const struct twi_arguments *arguments)
 {

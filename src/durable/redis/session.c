@@ -156,7 +156,7 @@ static int kinds_read(struct twi_redis *store, const redisReply *names, uint64_t
 	return error;
 }
 
-/* Makes what is not there. */
+/* Makes the missing keys. */
 static int kinds_add(struct twi_redis *store, uint64_t *ret_unknown)
 {
 	struct twi_redis_link *link = &store->link;

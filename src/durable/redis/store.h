@@ -79,7 +79,7 @@ int twi_redis_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, siz
 int twi_redis_beat(void *store, struct tw_durable_session *ret_session);
 int twi_redis_open(void *store, const char *const *kinds, size_t count,
 		   struct tw_durable_opened *ret_opened);
-/* Ends the session, and frees what it holds. */
+/* Ends the session, and frees its timers. */
 int twi_redis_session_end(struct twi_redis *store);
 
 #endif

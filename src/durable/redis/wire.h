@@ -10,7 +10,7 @@
 /* CLOCK_BOOTTIME. */
 int64_t twi_redis_now_ns(void);
 
-/* Writes and reads what is possible at once. False: the connection is of no use any more. *ret_left: not
+/* Writes and reads as much as is possible at once. False: the connection is of no use any more. *ret_left: not
  * all was written. A write never raises SIGPIPE. */
 bool twi_redis_wire_try(redisContext *connection, bool *ret_left);
 

@@ -21,7 +21,7 @@ struct twi_tool_arguments {
 };
 
 /* A command of a store (a file or a server). It returns 0; -ENOENT: nothing was found; -ECANCELED: it
- * has told what was wrong; or a code. */
+ * has told the reason; or a code. */
 struct twi_tool_command {
 	const char *name;
 	enum twi_tool_argument argument;

@@ -151,9 +151,11 @@ Test(within, an_id_that_no_server_has_is_absent, .init = bench_make, .fini = ben
 		struct tw_durable_id id = {7, serials[i]};
 		struct tw_durable_self self = {.id = id, .fence = 1};
 
-		check_int(tw_durable_postgres_cancel_in(bench.connection, bench.schema, id),
+		check_int(tw_durable_postgres_cancel_in(bench_postgres.connection,
+							bench_postgres.schema, id),
 			  TW_DURABLE_ABSENT);
-		check_int(tw_durable_postgres_finish_in(bench.connection, bench.schema, &self),
+		check_int(tw_durable_postgres_finish_in(bench_postgres.connection,
+							bench_postgres.schema, &self),
 			  -ESTALE);
 	}
 }
