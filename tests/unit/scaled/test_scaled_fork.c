@@ -7,6 +7,7 @@
  * its parent's kinds.
  */
 #include "child.h"
+#include "heir_threads.h"
 #include "scaled_scene.h"
 
 static struct fixture forked;
