@@ -45,6 +45,7 @@ static void child_takes_over(void)
 	struct tw_scaled *scaled = NULL;
 	struct tw_handle handle;
 
+	heir_threads_begin();
 	child_need(tw_fork_reinit(forked.engine, TW_REINIT_KEEP), 0);
 	all_say_echild();
 	child_need(tw_scaled_factor_set(forked.engine, 0), 0);
