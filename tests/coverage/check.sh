@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Coverage of src/ by the suites unit, contract, wheel, race, regress, print and faults: [BUILD_FOLDER]. Prints what
+# Coverage of src/ by the suites unit, contract, wheel, race, regress, print, faults and hosts: [BUILD_FOLDER]. Prints what
 # was not reached, and fails when lines or branches are below the bounds. Needs gcovr.
 #
 # Branches: the compiler adds one to each call, for an exception that would leave it (the library is
@@ -23,7 +23,7 @@ if [ ! -e "$folder/build.ninja" ]; then
 fi
 find "$folder" -name '*.gcda' -delete
 meson test -C "$folder" --no-suite long --quiet --print-errorlogs -t 5 \
-  --suite unit --suite contract --suite wheel --suite race --suite regress --suite print --suite faults
+  --suite unit --suite contract --suite wheel --suite race --suite regress --suite print --suite faults --suite hosts
 
 cd "$folder"
 report=(gcovr --root "$root" --object-directory . --exclude-throw-branches)
