@@ -312,6 +312,9 @@ static enum exit_code run(const struct twi_tool_command *command,
 		perror("tickwheel-durable: the output");
 		return EXIT_TROUBLE;
 	}
+	/* A check has told what it found. */
+	if (result != 0 && command->argument != TWI_TOOL_NOTHING)
+		fprintf(stderr, "tickwheel-durable: %s: there is none\n", arguments->argument);
 	return result == 0 ? EXIT_GOOD : EXIT_NOT;
 }
 

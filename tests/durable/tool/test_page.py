@@ -4,7 +4,8 @@
 
 usage: test_page.py TICKWHEEL_DURABLE MAKE_FILE PAGE
 
-Seen to fail: a query of a column that does not exist; a rename that leaves a timer of the old name.
+Seen to fail: a query of a column that does not exist; a rename that leaves a timer of the old name, or finds the new one
+there already.
 """
 import json
 import pathlib
@@ -51,14 +52,46 @@ def started_check(path):
     assert found and len(found) == tool(path, "dump").count('"started":true')
 
 
+def copy_command(path, new, word):
+    """The command of the page that writes a copy, and has the word."""
+    commands = re.findall(r"`(tickwheel-durable timers\.db dump \| [^`]* load -)`", PAGE)
+    command, = (command for command in commands if word in command)
+    return command.replace("tickwheel-durable", TOOL).replace("timers.db", str(path)).replace("new.db", new)
+
+
 def rename_check(path):
-    command = re.search(r"`(tickwheel-durable timers\.db dump \| .* load -)`", PAGE)[1]
-    command = command.replace("tickwheel-durable", TOOL).replace("timers.db", str(path))
-    command = command.replace("new.db", f"{path}-new").replace('"old"', '"mail"').replace('"new"', '"letter"')
+    command = copy_command(path, f"{path}-new", "kind").replace('"old"', '"mail"').replace('"new"', '"letter"')
     subprocess.run(["sh", "-ec", command], check=True)
     before, after = tool(path, "dump"), tool(f"{path}-new", "dump")
     assert '"mail"' in before and '"mail"' not in after
     assert before.replace('"mail"', '"letter"') == after
+
+
+def rename_twice_check(path):
+    """The program has added its new name already, wherever that stands."""
+    kinds = json.loads(tool(path, "dump").splitlines()[0])["kinds"]
+    for number, place in enumerate((1, len(kinds))):
+        both = path.parent / f"both-{number}"
+        head, rest = tool(path, "dump").split("\n", 1)
+        head = json.dumps({**json.loads(head), "kinds": [*kinds[:place], "letter", *kinds[place:]]}, separators=(",", ":"))
+        subprocess.run([TOOL, str(both), "load", "-"], input=f"{head}\n{rest}", text=True, check=True)
+        command = copy_command(both, f"{both}-new", "kind").replace('"old"', '"mail"').replace('"new"', '"letter"')
+        subprocess.run(["sh", "-ec", command], check=True)
+        after = json.loads(tool(f"{both}-new", "dump").splitlines()[0])
+        assert after["kinds"] == ["letter" if kind == "mail" else kind for kind in kinds], after
+
+
+def clock_check(path):
+    """A file that has seen a wrong time has seen the present one afterwards, and is the same otherwise."""
+    wrong = path.parent / "wrong"
+    dump = re.sub(r'"highest_ns":\d+', '"highest_ns":9000000000000000000', tool(path, "dump"), count=1)
+    subprocess.run([TOOL, str(wrong), "load", "-"], input=dump, text=True, check=True)
+    assert tool(wrong, "dump") == dump
+    subprocess.run(["sh", "-ec", copy_command(wrong, f"{wrong}-new", "highest")], check=True)
+    after = tool(f"{wrong}-new", "dump")
+    highest = json.loads(after.splitlines()[0])["highest_ns"]
+    assert 1.7e18 < highest < 8e18, highest
+    assert after.replace(f'"highest_ns":{highest}', '"highest_ns":9000000000000000000') == dump
 
 
 def main():
@@ -68,6 +101,8 @@ def main():
         queries_check(path)
         started_check(path)
         rename_check(path)
+        rename_twice_check(path)
+        clock_check(path)
     print("the page's commands: good")
 
 
