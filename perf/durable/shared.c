@@ -4,9 +4,12 @@
  * until its input ends, and then prints how many, and how late they began, as JSON.
  *
  * durable-shared file PATH COUNT does the same by itself, with a file: it schedules so many timers, one
- * each millisecond.
+ * each millisecond. With a server it schedules them for days later: on a line of its input, and prints a
+ * line when all are acknowledged.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +79,8 @@ static struct tw_durable *timers_open(struct tw_engine *engine, const char *stor
 	return timers;
 }
 
-/* From 8 seconds on, as shared.py does it for a server. */
-static void schedule(struct tw_durable *timers, long count)
+/* The first is due after `first_ns`, and one each millisecond. */
+static void schedule(struct tw_durable *timers, int64_t first_ns, long count)
 {
 	static const char payload[64] = "p";
 	struct tw_durable_spec spec = {
@@ -86,10 +89,14 @@ static void schedule(struct tw_durable *timers, long count)
 		.payload = payload,
 		.payload_bytes = sizeof payload,
 	};
+	int code;
 
 	for (long i = 0; i < count; i++) {
-		spec.due_ns = TW_S(8) + TW_MS(i);
-		need("schedule", tw_durable_schedule(timers, &spec, NULL));
+		spec.due_ns = first_ns + TW_MS(i);
+		/* -EAGAIN: as much is staged as may be. */
+		while ((code = tw_durable_schedule(timers, &spec, NULL)) == -EAGAIN)
+			(void)sched_yield();
+		need("schedule", code);
 	}
 	need("flush", tw_durable_flush(timers, TW_NEVER));
 }
@@ -108,6 +115,12 @@ static void report(struct tw_durable *timers)
 	       stats.refused_starts);
 }
 
+static void say(const char *word)
+{
+	puts(word);
+	fflush(stdout);
+}
+
 int main(int count, char **texts)
 {
 	struct tw_engine *engine;
@@ -117,10 +130,13 @@ int main(int count, char **texts)
 		need("usage: durable-shared STORE ADDRESS [COUNT]", -1);
 	need("engine", tw_engine_create(NULL, &engine));
 	timers = timers_open(engine, texts[1], texts[2]);
-	if (count == 4)
-		schedule(timers, atol(texts[3]));
-	puts("open");
-	fflush(stdout);
+	if (count == 4 && strcmp(texts[1], "file") == 0)
+		schedule(timers, TW_S(8), atol(texts[3]));
+	say("open");
+	if (count == 4 && strcmp(texts[1], "file") != 0 && getchar() != EOF) {
+		schedule(timers, TW_MINUTES(14400), atol(texts[3]));
+		say("scheduled");
+	}
 	while (getchar() != EOF)
 		;
 	report(timers);

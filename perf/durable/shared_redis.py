@@ -7,6 +7,8 @@ usage: shared_redis.py DURABLE_SHARED [--repeat N] [--far N] [--sync always|ever
     fire      two processes, timers that others have scheduled, all due within one second: ended per second
     late      1,000 timers a second for 10 s, two processes: how late a run begins
     queue     a plain sorted set with Lua (pop, lease, ack; 1,000 at once) by one process: put, and popped and acknowledged, per second
+    schedule  tw_durable_schedule by one process until all is acknowledged, and in turns the bare HSET and ZADD of the same rows, by
+              scripts of 1,000 each, four in one go as a commit has them: per second
     idle      far timers only: scripts per second and process; memory per timer
 """
 import argparse
@@ -19,13 +21,16 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/durable/redis"))
-from server import Server  # noqa: E402
+from server import Server, encode  # noqa: E402
 
 SECOND, PAYLOAD = 10**9, b"p" * 64
 POP = """local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, 1000)
 for i = 1, #due do redis.call('ZREM', KEYS[1], due[i]) redis.call('ZADD', KEYS[2], ARGV[2], due[i]) end
 return #due > 0 and {due, redis.call('HMGET', KEYS[3], unpack(due))} or {}"""
 ACK = "redis.call('ZREM', KEYS[1], unpack(ARGV)) return redis.call('HDEL', KEYS[2], unpack(ARGV))"
+# The rows of as many timers, and nothing else.
+BARE = """for i = 1, #ARGV, 2 do
+redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) redis.call('ZADD', KEYS[2], 0, string.sub(ARGV[i + 1], 1, 16) .. ARGV[i]) end"""
 PUT = """for i = 1, #ARGV, 3 do redis.call('ZADD', KEYS[1], ARGV[i], ARGV[i + 1]) redis.call('HSET', KEYS[2], ARGV[i + 1], ARGV[i + 2]) end"""
 
 
@@ -101,6 +106,31 @@ def queue(bench, count=100000):
     return put, count / (time.monotonic() - began)
 
 
+def schedule(bench, count=200000):
+    process = subprocess.Popen([bench.program, "redis", bench.server.address, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "open\n"
+    began = time.monotonic()
+    process.stdin.write("\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "scheduled\n"
+    ours = count / (time.monotonic() - began)
+    process.communicate()
+    bench.server("FLUSHALL")
+    rows = [word for i in range(1000) for word in (struct.pack(">Q", i), struct.pack(">QIIIB", i, 0, 0, 0, 0) + PAYLOAD)]
+    texts = []
+    for at in range(0, count, 1000):
+        rows[::2] = [struct.pack(">Q", at + i) for i in range(1000)]
+        texts.append(encode("EVAL", BARE, 2, "bare", "bare order", *rows))
+    began = time.monotonic()
+    for at in range(0, len(texts), 4):
+        bench.server.client.socket.sendall(b"".join(texts[at:at + 4]))
+        for _ in texts[at:at + 4]:
+            bench.server.client.reply()
+    bare = count / (time.monotonic() - began)
+    bench.server("FLUSHALL")
+    return ours, bare
+
+
 def idle(bench, far):
     bench.server("FLUSHALL")
     bench.start(2)
@@ -129,17 +159,20 @@ def main():
     options = parser.parse_args()
     bench = Bench(options.program, options.sync)
     try:
-        fired, lates, queues = [], [], []
+        fired, lates, queues, puts = [], [], [], []
         for number in range(options.repeat):
             fired.append(fire(bench))
             lates.append(late(bench))
             queues.append(queue(bench))
-            print(number + 1, fired[-1], lates[-1], queues[-1], file=sys.stderr)
+            puts.append(schedule(bench))
+            print(number + 1, fired[-1], lates[-1], queues[-1], puts[-1], file=sys.stderr)
         middle = statistics.median
         print(f"appendfsync {options.sync}: fired and ended by two processes: {middle(fired) / 1000:.0f} k/s")
         print(f"late: p50 {middle(one[0] for one in lates):.1f} ms, p99 {middle(one[1] for one in lates):.1f} ms")
         print(f"plain queue: put {middle(one[0] for one in queues) / 1000:.0f} k/s, popped and acknowledged "
               f"{middle(one[1] for one in queues) / 1000:.0f} k/s")
+        print(f"scheduled by one process: {middle(one[0] for one in puts) / 1000:.0f} k/s, the bare script "
+              f"{middle(one[1] for one in puts) / 1000:.0f} k/s: {middle(one[0] / one[1] for one in puts):.2f}")
         calls, memory = idle(bench, options.far)
         print(f"idle beside {options.far:,} far timers: {calls:.2f} scripts per second and process; {memory:.0f} bytes per timer")
     finally:

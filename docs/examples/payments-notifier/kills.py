@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A shop that fails half of the time, and a notifier that is killed ten times with signal 9.
 
-usage: kills.py NOTIFIER [ORDERS] [--postgres]
+usage: kills.py NOTIFIER [ORDERS] [--postgres | --redis]
 
-With --postgres there are two notifiers, on a server that this script starts, and one of them is killed at a time.
+With --postgres or --redis there are two notifiers, on a server that this script starts, and one of them is killed at a time.
 Ends with 0 if each order was notified, and all notifications of an order had the same id.
 """
 import contextlib
@@ -52,23 +52,23 @@ def file_store():
 
 
 @contextlib.contextmanager
-def postgres_store():
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/durable/postgres"))
+def server_store(name):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/durable" / name))
     from server import Server
     server = Server()
     try:
-        yield f"postgres:{server.start().address}"
+        yield f"{name}:{server.start().address}"
     finally:
         server.end()
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--postgres"]
-    shared = len(words) + 1 < len(sys.argv)
+    words = [word for word in sys.argv[1:] if word not in ("--postgres", "--redis")]
+    shared = [word[2:] for word in sys.argv[1:] if word not in words]
     notifier, orders = words[0], int(words[1]) if len(words) > 1 else 400
     shop = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop)
     threading.Thread(target=shop.serve_forever, daemon=True).start()
-    with (postgres_store if shared else file_store)() as store:
+    with (server_store(shared[0]) if shared else file_store()) as store:
         subprocess.run([notifier, store, "accept", str(orders), str(DIVISOR)], check=True)
         processes = [serve(notifier, store, shop.server_port) for _ in range(2 if shared else 1)]
         for _ in range(KILLS):

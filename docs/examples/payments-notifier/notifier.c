@@ -7,7 +7,8 @@
  *     notifier STORE accept ORDERS DIVISOR    stores a notification for each order, and ends
  *     notifier STORE serve PORT DIVISOR       notifies until it is ended by SIGTERM
  *
- * STORE is a file, or "postgres:ADDRESS": then several processes may serve at once, on any machine.
+ * STORE is a file, or "postgres:ADDRESS" or "redis:ADDRESS": then several processes may serve at once,
+ * on any machine.
  *
  * The intervals are those of a payment (15 s, 15 s, 30 s, 3 m, ...) divided by DIVISOR.
  */
@@ -23,6 +24,9 @@
 #ifdef NOTIFIER_POSTGRES
 #include <libpq-fe.h>
 #include <tickwheel/durable_postgres.h>
+#endif
+#ifdef NOTIFIER_REDIS
+#include <tickwheel/durable_redis.h>
 #endif
 #include <unistd.h>
 
@@ -153,6 +157,21 @@ static int postgres_store(const char *address, struct tw_durable_store *ret_stor
 }
 #endif
 
+#ifdef NOTIFIER_REDIS
+
+static int redis_store(const char *address, struct tw_durable_store *ret_store)
+{
+	struct tw_durable_redis_options options;
+
+	if (tw_durable_redis_options_init(&options, sizeof(options)) < 0)
+		return -1;
+	options.address = address;
+	options.prefix = "notifier";
+	options.session_ns = TW_S(2);
+	return tw_durable_store_redis(&options, ret_store);
+}
+#endif
+
 static int store_make(const char *word, struct tw_durable_store *ret_store)
 {
 #ifdef NOTIFIER_POSTGRES
@@ -160,6 +179,12 @@ static int store_make(const char *word, struct tw_durable_store *ret_store)
 
 	if (strncmp(word, postgres, sizeof(postgres) - 1) == 0)
 		return postgres_store(word + sizeof(postgres) - 1, ret_store);
+#endif
+#ifdef NOTIFIER_REDIS
+	static const char redis[] = "redis:";
+
+	if (strncmp(word, redis, sizeof(redis) - 1) == 0)
+		return redis_store(word + sizeof(redis) - 1, ret_store);
 #endif
 	return tw_durable_store_file(word, ret_store);
 }
