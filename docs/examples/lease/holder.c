@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds a lease, and works only while it does.
+ *
+ *     lease-holder PORT NAME LEASE_MS      the lease server is at 127.0.0.1:PORT
+ *
+ * Lines to the server, and its answers:
+ *
+ *     acquire NAME LEASE_MS ID    granted ID TOKEN, or denied ID
+ *     renew TOKEN LEASE_MS ID     renewed ID, or lost ID
+ *     release TOKEN               (none)
+ *     put TOKEN NS                (none) a step of the work, and when the holder looked at its clock
+ *
+ * A lease is renewed at a third of its time. It counts from when the request was sent, because the
+ * server begins to count later. If no answer has come in time, the fence stops the work: by then the
+ * server may give the lease to another holder.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+static struct tw_engine *engine;
+static FILE *server;
+static const char *name;
+static int64_t lease_ns;
+
+/* The lease. */
+static bool held;
+static uint64_t token;
+static int64_t fence_ns; /* no step of the work at this time or later */
+static struct tw_handle fence, renewal, step;
+/* The request that waits for its answer; answers to earlier ones are ignored. */
+static uint64_t request_id;
+static int64_t request_ns;
+
+static void on_fence(struct tw_handle self, void *arg);
+static void on_renewal(struct tw_handle self, void *arg);
+static void on_step(struct tw_handle self, void *arg);
+
+static const struct tw_kind fence_kind = TW_KIND(on_fence, NULL);
+static const struct tw_kind renewal_kind = TW_KIND(on_renewal, NULL);
+static const struct tw_kind step_kind = TW_KIND(on_step, NULL);
+
+static void say(const char *what)
+{
+	printf("%s %" PRIu64 "\n", what, token);
+	fflush(stdout);
+}
+
+/* A timeout that is lost would leave a lease without its fence: better no holder at all. */
+static void need(int error)
+{
+	if (error != 0) {
+		fprintf(stderr, "lease-holder: %s\n", tw_strerror(error));
+		exit(2);
+	}
+}
+
+/* For a new lease, or to try again: a third of the lease from now. */
+static void request_send(void)
+{
+	request_id++;
+	request_ns = tw_engine_now(engine); /* before it is sent */
+	if (held)
+		fprintf(server, "renew %" PRIu64 " %" PRId64 " %" PRIu64 "\n", token,
+			lease_ns / TW_MS(1), request_id);
+	else
+		fprintf(server, "acquire %s %" PRId64 " %" PRIu64 "\n", name, lease_ns / TW_MS(1),
+			request_id);
+	fflush(server);
+	need(tw_schedule(engine, lease_ns / 3, &renewal_kind, NULL, &renewal));
+}
+
+static void on_renewal(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	request_send();
+}
+
+/* A tenth of the lease is left for clocks that do not run alike. */
+static int64_t fence_of(int64_t sent_ns)
+{
+	return sent_ns + lease_ns - lease_ns / 10;
+}
+
+static void work_stop(const char *why)
+{
+	held = false;
+	tw_cancel(fence);
+	tw_cancel(step);
+	say(why);
+}
+
+static void on_fence(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+	work_stop("fenced");
+}
+
+/*
+ * Each step looks at the clock itself. The fence's timeout may be late, because the process was
+ * stopped or its loop was busy, and then this step may be the first to run.
+ */
+static void on_step(struct tw_handle self, void *arg)
+{
+	int64_t now_ns = tw_engine_now(engine);
+
+	(void)self;
+	(void)arg;
+	if (now_ns >= fence_ns)
+		return; /* on_fence follows in this poll */
+	/* The process may be stopped here: therefore the token goes with each step. */
+	fprintf(server, "put %" PRIu64 " %" PRId64 "\n", token, now_ns);
+	fflush(server);
+}
+
+static void work_start(void)
+{
+	const struct tw_period every = TW_PERIOD_DELAY(TW_MS(2));
+
+	held = true;
+	say("granted");
+	need(tw_schedule_at(engine, fence_ns, &fence_kind, NULL, &fence));
+	need(tw_schedule_periodic(engine, &every, &step_kind, NULL, &step));
+}
+
+/* An answer may have been under way for so long that its lease is over, or nearly. */
+static void on_granted(uint64_t new_token)
+{
+	token = new_token;
+	fence_ns = fence_of(request_ns);
+	if (tw_engine_now(engine) < fence_ns)
+		work_start();
+}
+
+static void on_renewed(void)
+{
+	/* The fence has run in the meantime, or is about to: the work stays stopped. */
+	if (!held || tw_engine_now(engine) >= fence_ns)
+		return;
+	fence_ns = fence_of(request_ns);
+	if (tw_reschedule_at(fence, fence_ns) != TW_RESCHEDULE_DONE)
+		work_stop("fenced");
+}
+
+static void answer_handle(const char *line)
+{
+	uint64_t id, new_token = 0;
+	char what[16];
+
+	if (sscanf(line, "%15s %" SCNu64 " %" SCNu64, what, &id, &new_token) < 2 ||
+	    id != request_id)
+		return;
+	if (strcmp(what, "granted") == 0 && !held)
+		on_granted(new_token);
+	else if (strcmp(what, "renewed") == 0)
+		on_renewed();
+	else if (strcmp(what, "lost") == 0 && held)
+		work_stop("lost");
+}
+
+/* False: the server is gone. */
+static bool answers_read(int fd)
+{
+	static char text[512];
+	static size_t used;
+	ssize_t count = recv(fd, text + used, sizeof(text) - 1 - used, 0);
+	char *line = text, *end;
+
+	if (count <= 0)
+		return false;
+	used += (size_t)count;
+	text[used] = '\0';
+	for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		*end = '\0';
+		answer_handle(line);
+	}
+	used -= (size_t)(line - text);
+	memmove(text, line, used);
+	return used < sizeof(text) - 1;
+}
+
+/* Until SIGTERM, or until the server is gone. */
+static void serve(int fd, int signals)
+{
+	struct pollfd ready[] = {
+		{tw_engine_fd(engine), POLLIN, 0}, {fd, POLLIN, 0}, {signals, POLLIN, 0}};
+
+	request_send();
+	while (ready[2].revents == 0) {
+		if (poll(ready, 3, -1) < 0)
+			continue;
+		/* The timeouts first: a fence that is due counts before an answer that is late. */
+		if (ready[0].revents != 0)
+			tw_engine_poll(engine, 0);
+		if (ready[1].revents != 0 && !answers_read(fd))
+			return;
+	}
+}
+
+static int server_open(uint16_t port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return -1;
+	server = fdopen(dup(fd), "w");
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	struct tw_options options;
+	sigset_t set;
+	int fd;
+
+	if (argc != 4 || (fd = server_open((uint16_t)atoi(argv[1]))) < 0)
+		return 2;
+	name = argv[2];
+	lease_ns = TW_MS(atoll(argv[3]));
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	tw_options_init(&options, sizeof(options));
+	options.flags = TW_ENGINE_LOOP;
+	need(tw_engine_create(&options, &engine));
+	serve(fd, signalfd(-1, &set, SFD_CLOEXEC));
+	if (held) {
+		/* The work ends first, then the lease: the next holder need not wait for it. */
+		work_stop("released");
+		fprintf(server, "release %" PRIu64 "\n", token);
+		fflush(server);
+	}
+	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
+	tw_engine_destroy(engine);
+	fclose(server);
+	close(fd);
+	return 0;
+}
