@@ -65,6 +65,10 @@ GROUPS = [
         ("docs/examples/README.md", "All examples"),
         ("docs/examples/ttl-server/README.md", None),
         ("docs/examples/servers/README.md", None),
+        ("docs/examples/idle-server/README.md", None),
+        ("docs/examples/rpc-pool/README.md", None),
+        ("docs/examples/lease/README.md", None),
+        ("docs/examples/graceful-stop/README.md", None),
         ("docs/examples/payments-notifier/README.md", None),
     ]),
     ("Project", [
