@@ -65,7 +65,7 @@ static int64_t limit_of(enum plan plan, uint64_t *state)
 	return TW_US(dice(state) % 3000);
 }
 
-/* A window of calls is open at a time; the oldest is cancelled, if that is the plan, and released. */
+/* A window of calls is open at a time; the oldest is cancelled, if so planned, and released. */
 static void *caller_run(void *arg)
 {
 	struct caller *caller = arg;
