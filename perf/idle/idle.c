@@ -3,11 +3,12 @@
  * tickwheel-perf-idle [rounds [activities]]: idle timeouts of connections, by a reschedule at each
  * activity, or by a note of the time that the callback looks at later.
  *
- * Connections are active at random, in virtual time, with a tick of 10 ms and an idle time of 10 s. Three
- * ways do the same draws in turns: `none` has no timeouts, `reschedule` moves the timeout at each activity,
- * and `note` stores the time; its callback schedules itself again for the rest, or closes. The time of the
- * process's CPUs for the whole run, engine included, less that of `none`, is what an activity costs. One
- * connection in 100 falls silent in the middle of the run. It must be closed, and how late is counted.
+ * Connections are active at random, in virtual time, with a tick of 10 ms and an idle time of 10 s.
+ * Three ways do the same draws in turns: `none` has no timeouts, `reschedule` moves the timeout at
+ * each activity, and `note` stores the time; its callback schedules itself again for the rest, or
+ * closes. An activity costs the CPU time of the process for the whole run, engine included, less
+ * that of `none`. One connection in 100 falls silent in the middle of the run. It must be closed,
+ * and how late is counted.
  *
  * Exit code: 0; 1 if a call failed, or if a connection was closed early, or never.
  */

@@ -150,7 +150,8 @@ def main():
     finally:
         for process in Server.running:
             process.kill()
-    print(f"{running} requests ended in their grace time, 100 reminders handed back and pending again, 3 requests cut off")
+    print(f"{running} requests ended in their grace time, "
+          "100 reminders handed back and pending again, 3 requests cut off")
 
 
 if __name__ == "__main__":

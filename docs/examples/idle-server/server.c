@@ -45,7 +45,7 @@ static int descriptor_of(const struct connection *connection)
 	return (int)(connection - connections);
 }
 
-/* Generation 0 is that of descriptors that stay open: the listener's, the engine's, the signals'. */
+/* Generation 0: descriptors that stay open, the listener's, the engine's and the signals'. */
 static int watch(int fd, uint32_t events, uint32_t generation)
 {
 	struct epoll_event event = {.events = events,

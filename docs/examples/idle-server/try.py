@@ -119,8 +119,8 @@ def crowd(program):
     early = sum(c.closed - c.heard < IDLE_NS for c in connections)
     account = server.end()
     answers = {kind: sum(c.answers for c in connections if c.kind == kind) for kind in ("active", "edge")}
-    print(f"{len(connections)} connections: {answers['active']} answers to the active ones, {answers['edge']} at the edge; "
-          f"all closed, {early} early")
+    print(f"{len(connections)} connections: {answers['active']} answers to the active ones, "
+          f"{answers['edge']} at the edge; all closed, {early} early")
     if early or account[0] != len(connections) or account[3] != 0:
         sys.exit(f"{early} closed early; the server's account: {account}")
 

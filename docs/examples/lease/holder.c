@@ -9,11 +9,11 @@
  *     acquire NAME LEASE_MS ID    granted ID TOKEN, or denied ID
  *     renew TOKEN LEASE_MS ID     renewed ID, or lost ID
  *     release TOKEN               (none)
- *     put TOKEN NS                (none) a step of the work, and when the holder looked at its clock
+ *     put TOKEN NS                (none) a step of the work, and the time of its look at the clock
  *
  * A lease is renewed at a third of its time. It counts from when the request was sent, because the
- * server begins to count later. If no answer has come in time, the fence stops the work: by then the
- * server may give the lease to another holder.
+ * server begins to count later. If no answer comes in time, the fence stops the work, because the
+ * server may give the lease to another holder soon.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>

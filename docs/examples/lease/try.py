@@ -111,7 +111,8 @@ class Holder:
     running = []
 
     def __init__(self, port, name):
-        self.process = subprocess.Popen([sys.argv[1], str(port), name, str(LEASE_MS)], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.argv[1], str(port), name, str(LEASE_MS)], stdout=subprocess.PIPE, text=True)
         Holder.running.append(self.process)
         self.said = []
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -208,7 +209,8 @@ def main():
             process.kill()
     if leases.wrong:
         sys.exit("\n".join(leases.wrong[:5]))
-    print(f"{sum(leases.steps.values())} steps in {leases.token} leases, {leases.refused} refused by their token, none after its lease")
+    print(f"{sum(leases.steps.values())} steps in {leases.token} leases, "
+          f"{leases.refused} refused by their token, none after its lease")
 
 
 if __name__ == "__main__":
