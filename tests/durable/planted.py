@@ -22,7 +22,7 @@ from planting import fit, plant  # noqa: E402
 PARALLEL = 2
 PACKAGES = ["criterion", "sqlite3", "liburcu-bp", "liburcu-cds", "ck"]
 
-FILE = ["file/model.c"]
+FILE = ["file/model.c", "file/model_check.c"]
 DISK = [*FILE, "file/cycle.c", "disk/disk.c", "disk/image.c"]
 CORE = ["core/memory_store.c", "core/scene.c"]
 # How many calls lie between two faults, where that is not each (TESTS_DURABLE_STRIDE).

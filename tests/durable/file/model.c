@@ -19,8 +19,7 @@ enum {
 
 const char *const model_kinds[MODEL_KINDS] = {"mail", "payment.notify", "x"};
 
-/* Notes the first failure. */
-__attribute__((format(printf, 2, 3))) static bool fail(struct model *model, const char *format, ...)
+bool model_fail(struct model *model, const char *format, ...)
 {
 	va_list arguments;
 
@@ -61,7 +60,7 @@ void model_close(struct model *model, bool clean)
 	model->open = false;
 }
 
-static void key_text(int key, char text[8])
+void model_key_text(int key, char text[8])
 {
 	text[0] = 'k';
 	text[1] = (char)('0' + key);
@@ -69,13 +68,13 @@ static void key_text(int key, char text[8])
 }
 
 /* The payload follows from the id, so that a mixed-up one is seen. */
-static void payload_fill(const struct model_timer *timer, unsigned char *bytes)
+void model_payload_fill(const struct model_timer *timer, unsigned char *bytes)
 {
 	for (uint32_t i = 0; i < timer->payload_bytes; i++)
 		bytes[i] = (unsigned char)(timer->id.serial * 31 + i * 7 + timer->version);
 }
 
-static struct model_timer *find(struct model_state *state, struct tw_durable_id id)
+struct model_timer *model_find(struct model_state *state, struct tw_durable_id id)
 {
 	for (size_t i = 0; i < state->count; i++)
 		if (state->timers[i].id.serial == id.serial &&
@@ -84,7 +83,7 @@ static struct model_timer *find(struct model_state *state, struct tw_durable_id 
 	return NULL;
 }
 
-static struct model_timer *find_key(struct model_state *state, int key)
+struct model_timer *model_find_key(struct model_state *state, int key)
 {
 	for (size_t i = 0; i < state->count; i++)
 		if (state->timers[i].key == key && !state->timers[i].dead)
@@ -126,7 +125,7 @@ static int serials_get(struct model *model)
 	if (result != 0)
 		return result;
 	if (first <= model->serial_top)
-		fail(model, "serial %llu is given twice", (unsigned long long)first);
+		model_fail(model, "serial %llu is given twice", (unsigned long long)first);
 	model->serial = first;
 	model->serials_end = first + RESERVED;
 	model->serial_top = model->serials_end - 1;
@@ -139,10 +138,10 @@ static int serials_get(struct model *model)
 static int32_t expect_put(struct model_state *state, const struct model_timer *timer,
 			  struct tw_durable_id *ret_id)
 {
-	struct model_timer *same = timer->key < 0 ? NULL : find_key(state, timer->key);
+	struct model_timer *same = timer->key < 0 ? NULL : model_find_key(state, timer->key);
 
 	if (same == NULL)
-		same = find(state, timer->id);
+		same = model_find(state, timer->id);
 	if (same != NULL) {
 		*ret_id = same->id;
 		return TW_DURABLE_PRESENT;
@@ -155,7 +154,7 @@ static int32_t expect_put(struct model_state *state, const struct model_timer *t
 
 static int32_t expect_old(struct model_state *state, const struct tw_durable_op *op, int64_t now_ns)
 {
-	struct model_timer *timer = find(state, op->row.id);
+	struct model_timer *timer = model_find(state, op->row.id);
 	bool dead = op->type == TW_DURABLE_OP_REVIVE || op->type == TW_DURABLE_OP_DROP;
 
 	if (timer == NULL || (timer->dead != 0) != dead)
@@ -203,7 +202,7 @@ static void put_choose(struct model *model, struct tw_durable_op *op, struct mod
 	/* One whose outcome was unknown is sent again under its id. */
 	if (random_below(random, 16) == 0 && model->next.count > 0)
 		timer->id = model->next.timers[random_below(random, model->next.count)].id;
-	payload_fill(timer, bytes->payloads[at]);
+	model_payload_fill(timer, bytes->payloads[at]);
 	op->row = (struct tw_durable_row){
 		.id = timer->id,
 		.due_ns = timer->due_ns,
@@ -214,7 +213,7 @@ static void put_choose(struct model *model, struct tw_durable_op *op, struct mod
 		.payload_bytes = timer->payload_bytes,
 	};
 	if (timer->key >= 0) {
-		key_text(timer->key, bytes->keys[at]);
+		model_key_text(timer->key, bytes->keys[at]);
 		op->row.key = bytes->keys[at];
 		op->row.key_bytes = (uint32_t)strlen(bytes->keys[at]);
 	}
@@ -301,13 +300,13 @@ static void answers_compare(struct model *model, const struct tw_durable_op *ops
 	for (int i = 0; i < count; i++) {
 		gone_note(model, &ops[i]);
 		if (ops[i].outcome != answers[i].outcome)
-			fail(model, "operation %u of serial %llu: outcome %d, must be %d",
-			     ops[i].type, (unsigned long long)answers[i].id.serial, ops[i].outcome,
-			     answers[i].outcome);
+			model_fail(model, "operation %u of serial %llu: outcome %d, must be %d",
+				   ops[i].type, (unsigned long long)answers[i].id.serial,
+				   ops[i].outcome, answers[i].outcome);
 		if (ops[i].row.id.serial != answers[i].id.serial)
-			fail(model, "operation %u: serial %llu, must be %llu", ops[i].type,
-			     (unsigned long long)ops[i].row.id.serial,
-			     (unsigned long long)answers[i].id.serial);
+			model_fail(model, "operation %u: serial %llu, must be %llu", ops[i].type,
+				   (unsigned long long)ops[i].row.id.serial,
+				   (unsigned long long)answers[i].id.serial);
 	}
 }
 
@@ -397,14 +396,14 @@ static int trim(struct model *model)
 		return model->unknown ? result : 0;
 	}
 	if (result != removed)
-		fail(model, "%d dead letters are removed, must be %d", result, removed);
+		model_fail(model, "%d dead letters are removed, must be %d", result, removed);
 	model->before = model->now;
 	model->now = model->next;
 	model->trimmed = true;
 	return 0;
 }
 
-static struct tw_durable_clock clock_make(int number)
+struct tw_durable_clock model_clock_make(int number)
 {
 	struct tw_durable_clock clock = {.base_ns = number, .step_ns = -number};
 
@@ -418,7 +417,7 @@ static int clock_keep(struct model *model)
 	int result;
 
 	model->next = model->now;
-	clock = clock_make(++model->next.clock);
+	clock = model_clock_make(++model->next.clock);
 	result = model->store.ops->clock_set(model->store.store, &clock);
 	if (result < 0) {
 		model->unknown = unknown_after(result);
@@ -443,171 +442,4 @@ int model_commit(struct model *model)
 int model_commit_ends(struct model *model)
 {
 	return commit(model, false);
-}
-
-/* A walk over the rows of a store. */
-struct walk {
-	struct model *model;
-	struct model_state *state;
-	struct tw_durable_row last;
-	size_t count;
-	bool any;
-};
-
-static bool row_compare(struct walk *walk, const struct tw_durable_row *row)
-{
-	struct model_timer *timer = find(walk->state, row->id);
-	unsigned char payload[MODEL_PAYLOAD];
-	unsigned long long serial = row->id.serial;
-	char key[8] = "";
-
-	if (timer == NULL)
-		return fail(walk->model, "serial %llu is there, and must not be", serial);
-	payload_fill(timer, payload);
-	if (timer->key >= 0)
-		key_text(timer->key, key);
-	if (row->due_ns != timer->due_ns || row->attempt != timer->attempt ||
-	    row->kind != timer->kind || row->version != timer->version ||
-	    row->started != timer->started || (row->dead != 0) != (timer->dead != 0))
-		return fail(walk->model, "serial %llu has wrong numbers", serial);
-	if (row->payload_bytes != timer->payload_bytes ||
-	    (row->payload_bytes > 0 && memcmp(row->payload, payload, row->payload_bytes) != 0))
-		return fail(walk->model, "serial %llu has a wrong payload", serial);
-	if (row->key_bytes != strlen(key) ||
-	    (row->key_bytes > 0 && memcmp(row->key, key, row->key_bytes) != 0))
-		return fail(walk->model, "serial %llu has a wrong key", serial);
-	return true;
-}
-
-static bool after(const struct tw_durable_row *row, const struct tw_durable_row *last)
-{
-	if (row->due_ns != last->due_ns)
-		return row->due_ns > last->due_ns;
-	if (row->id.place != last->id.place)
-		return (int64_t)row->id.place > (int64_t)last->id.place;
-	return row->id.serial > last->id.serial;
-}
-
-static int walk_row(void *to, const struct tw_durable_row *row)
-{
-	struct walk *walk = to;
-
-	if (walk->any && !row->dead && !after(row, &walk->last))
-		fail(walk->model, "serial %llu is out of order",
-		     (unsigned long long)row->id.serial);
-	walk->last = *row;
-	walk->any = true;
-	walk->count++;
-	return row_compare(walk, row) ? 0 : -ECANCELED;
-}
-
-/* Loads all timers, a random number at once. */
-static int walk_near(struct walk *walk)
-{
-	struct model *model = walk->model;
-
-	for (;;) {
-		size_t max = 1 + random_below(&model->random, 100), before = walk->count;
-		struct tw_durable_row last = walk->last;
-		int result = model->store.ops->near(model->store.store, walk->any ? &last : NULL,
-						    INT64_MAX - 1, max, walk_row, walk);
-
-		if (result != 0)
-			return result;
-		if (walk->count - before > max)
-			fail(model, "more rows than were asked for");
-		if (walk->count == before)
-			return 0;
-	}
-}
-
-static int walk_dead(struct walk *walk)
-{
-	struct tw_durable_id last = {0, 0};
-
-	for (;;) {
-		size_t before = walk->count;
-		int result = walk->model->store.ops->dead(walk->model->store.store, last, 7,
-							  walk_row, walk);
-
-		if (result != 0 || walk->count == before)
-			return result;
-		last = walk->last.id;
-	}
-}
-
-static int found_row(void *to, const struct tw_durable_row *row)
-{
-	return row_compare(to, row) ? 0 : -ECANCELED;
-}
-
-/* Each timer by its id and by its key. */
-static bool finds_check(struct walk *walk)
-{
-	struct model *model = walk->model;
-	struct model_state *state = walk->state;
-	void *store = model->store.store;
-
-	for (size_t i = 0; i < state->count; i++)
-		if (model->store.ops->find(store, state->timers[i].id, found_row, walk) != 0)
-			return fail(model, "serial %llu is not found",
-				    (unsigned long long)state->timers[i].id.serial);
-	for (int key = 0; key < MODEL_KEYS; key++) {
-		bool there = find_key(state, key) != NULL;
-		char text[8];
-		int result;
-
-		key_text(key, text);
-		result = model->store.ops->find_key(store, text, strlen(text), found_row, walk);
-		if (result != (there ? 0 : -ENOENT))
-			return fail(model, "key %s: %d", text, result);
-	}
-	return true;
-}
-
-static bool clock_check(struct model *model, const struct model_state *state)
-{
-	struct tw_durable_clock must = clock_make(state->clock), clock = {.boot = ""};
-	int result = model->store.ops->clock(model->store.store, &clock);
-
-	if (result != (state->clock == 0 ? -ENOENT : 0))
-		return fail(model, "the clock: %d", result);
-	if (result == 0 && (strcmp(clock.boot, must.boot) != 0 || clock.base_ns != must.base_ns ||
-			    clock.step_ns != must.step_ns))
-		return fail(model, "the clock is \"%s\", must be \"%s\"", clock.boot, must.boot);
-	return true;
-}
-
-static bool state_check(struct model *model, struct model_state *state)
-{
-	struct walk walk = {.model = model, .state = state};
-	int result = walk_near(&walk);
-
-	walk.any = false;
-	if (result == 0)
-		result = walk_dead(&walk);
-	if (result != 0)
-		return fail(model, "the walk ends with %d", result);
-	if (walk.count != state->count)
-		return fail(model, "%zu rows, must be %zu", walk.count, state->count);
-	return finds_check(&walk) && clock_check(model, state) && model->failure[0] == '\0';
-}
-
-/* The store has this one, too, by what is known. */
-static bool state_settle(struct model *model, struct model_state *state)
-{
-	model->failure[0] = '\0';
-	if (!state_check(model, state))
-		return false;
-	model->now = *state;
-	return true;
-}
-
-bool model_check(struct model *model)
-{
-	if (model->failure[0] != '\0')
-		return false;
-	return state_check(model, &model->now) ||
-	       (model->unknown && state_settle(model, &model->next)) ||
-	       (model->trimmed && state_settle(model, &model->before));
 }

@@ -70,4 +70,17 @@ bool model_check(struct model *model);
 
 extern const char *const model_kinds[MODEL_KINDS];
 
+/* For model_check.c, which compares the store with the model. */
+
+/* Notes the first failure. Returns false. */
+bool model_fail(struct model *model, const char *format, ...);
+
+/* The timer with an id, or with a key; NULL: there is none. */
+struct model_timer *model_find(struct model_state *state, struct tw_durable_id id);
+struct model_timer *model_find_key(struct model_state *state, int key);
+
+void model_key_text(int key, char text[8]);
+void model_payload_fill(const struct model_timer *timer, unsigned char *bytes);
+struct tw_durable_clock model_clock_make(int number);
+
 #endif
