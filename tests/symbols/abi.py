@@ -30,7 +30,7 @@ BASELINE = HERE / f"abi-{platform.machine()}.xml"
 LICENCE = "<!-- SPDX-License-Identifier: MIT -->\n"
 GOOD, WRONG, SKIPPED = 0, 1, 77
 # Only what a program can see, and nothing that says where or how the library was built.
-ABIDW = ["abidw", "--headers-dir", HEADERS, "--drop-private-types", "--exported-interfaces-only", "--no-corpus-path",
+ABIDW = ["abidw", "--suppressions", HERE / "private.suppr", "--exported-interfaces-only", "--no-corpus-path",
          "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed", "--type-id-style", "hash"]
 ABIDIFF = ["abidiff", "--no-default-suppression", "--no-show-locs"]
 # Of abidiff's exit code.
@@ -48,6 +48,9 @@ def described(library):
         text = pathlib.Path(out.name).read_text()
     if "<function-decl" not in text:
         raise Skipped(f"{library}: no debugging information")
+    private = re.search(r"<class-decl name='(twi_\w+|tw_engine)' size-in-bits", text)
+    if private:
+        raise RuntimeError(f"{library}: {private.group(1)} is private, and described")
     # Relative to the build, whose folder may lie anywhere.
     return re.sub(r"path='[^']*?(src|include)/", r"path='\1/", text) + LICENCE
 
