@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hosts/due.h"
 
-void twi_due_append(struct twi_due_list *list, struct twi_due_link *link)
+void twi_host_due_append(struct twi_host_due_list *list, struct twi_host_due_link *link)
 {
 	link->next = NULL;
 	link->previous = list->last;
@@ -9,12 +9,12 @@ void twi_due_append(struct twi_due_list *list, struct twi_due_link *link)
 		list->first = link;
 	} else {
 		list->last->next = link;
-		list->unsorted |= twi_due_before(link, list->last);
+		list->unsorted |= twi_host_due_before(link, list->last);
 	}
 	list->last = link;
 }
 
-void twi_due_remove(struct twi_due_list *list, struct twi_due_link *link)
+void twi_host_due_remove(struct twi_host_due_list *list, struct twi_host_due_link *link)
 {
 	if (link->previous == NULL)
 		list->first = link->next;
@@ -27,13 +27,14 @@ void twi_due_remove(struct twi_due_list *list, struct twi_due_link *link)
 }
 
 /* Merges two sorted chains. Only `next` is kept right. */
-static struct twi_due_link *merge(struct twi_due_link *left, struct twi_due_link *right)
+static struct twi_host_due_link *merge(struct twi_host_due_link *left,
+				       struct twi_host_due_link *right)
 {
-	struct twi_due_link *first = NULL;
-	struct twi_due_link **end = &first;
+	struct twi_host_due_link *first = NULL;
+	struct twi_host_due_link **end = &first;
 
 	while (left != NULL && right != NULL) {
-		struct twi_due_link **from = twi_due_before(right, left) ? &right : &left;
+		struct twi_host_due_link **from = twi_host_due_before(right, left) ? &right : &left;
 
 		*end = *from;
 		end = &(*from)->next;
@@ -44,13 +45,13 @@ static struct twi_due_link *merge(struct twi_due_link *left, struct twi_due_link
 }
 
 /* Chains of 1, 2, 4, … timers, as in a binary counter. 64 of them hold more than memory does. */
-static struct twi_due_link *sorted(struct twi_due_link *rest)
+static struct twi_host_due_link *sorted(struct twi_host_due_link *rest)
 {
-	struct twi_due_link *chain[64] = {NULL};
-	struct twi_due_link *all = NULL;
+	struct twi_host_due_link *chain[64] = {NULL};
+	struct twi_host_due_link *all = NULL;
 
 	while (rest != NULL) {
-		struct twi_due_link *one = rest;
+		struct twi_host_due_link *one = rest;
 		size_t i = 0;
 
 		rest = rest->next;
@@ -66,15 +67,15 @@ static struct twi_due_link *sorted(struct twi_due_link *rest)
 	return all;
 }
 
-struct twi_due_link *twi_due_first(struct twi_due_list *list)
+struct twi_host_due_link *twi_host_due_first(struct twi_host_due_list *list)
 {
-	struct twi_due_link *previous = NULL;
+	struct twi_host_due_link *previous = NULL;
 
 	if (!list->unsorted)
 		return list->first;
 	list->unsorted = false;
 	list->first = sorted(list->first);
-	for (struct twi_due_link *link = list->first; link != NULL; link = link->next) {
+	for (struct twi_host_due_link *link = list->first; link != NULL; link = link->next) {
 		link->previous = previous;
 		previous = link;
 	}

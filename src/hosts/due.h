@@ -16,33 +16,34 @@
 #include <stdint.h>
 
 /* Must be a member of the host's timer. */
-struct twi_due_link {
+struct twi_host_due_link {
 	uint64_t when;  /* the timer's time, in the host's unit */
 	uint64_t order; /* the number of its start */
-	struct twi_due_link *next;
-	struct twi_due_link *previous;
+	struct twi_host_due_link *next;
+	struct twi_host_due_link *previous;
 };
 
-struct twi_due_list {
-	struct twi_due_link *first;
-	struct twi_due_link *last;
+struct twi_host_due_list {
+	struct twi_host_due_link *first;
+	struct twi_host_due_link *last;
 	bool unsorted;
 };
 
 /* Returns whether `left` runs before `right`. */
-static inline bool twi_due_before(const struct twi_due_link *left, const struct twi_due_link *right)
+static inline bool twi_host_due_before(const struct twi_host_due_link *left,
+				       const struct twi_host_due_link *right)
 {
 	return left->when < right->when ||
 	       (left->when == right->when && left->order < right->order);
 }
 
 /* Cost: O(1). The list is sorted before its first timer is taken. */
-void twi_due_append(struct twi_due_list *list, struct twi_due_link *link);
+void twi_host_due_append(struct twi_host_due_list *list, struct twi_host_due_link *link);
 
 /* Cost: O(1). */
-void twi_due_remove(struct twi_due_list *list, struct twi_due_link *link);
+void twi_host_due_remove(struct twi_host_due_list *list, struct twi_host_due_link *link);
 
 /* Returns the timer that runs first, or NULL. Cost: O(1), or O(n log n) if the list is unsorted. */
-struct twi_due_link *twi_due_first(struct twi_due_list *list);
+struct twi_host_due_link *twi_host_due_first(struct twi_host_due_list *list);
 
 #endif

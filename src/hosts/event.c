@@ -33,7 +33,7 @@ struct tw_event {
 	struct tw_events *events;
 	tw_event_callback *callback;
 	void *arg;
-	struct twi_due_link due; /* its place in the list, while it is due or active */
+	struct twi_host_due_link due; /* its place in the list, while it is due or active */
 	struct tw_handle handle;
 	uint64_t when_us;
 	uint64_t filed_us; /* FLAG_FILED: for when, not after when_us */
@@ -48,7 +48,7 @@ struct tw_events {
 	struct event *driver;
 	struct tw_engine *engine;
 	struct tw_clock *clock;
-	struct twi_due_list due;
+	struct twi_host_due_list due;
 	uint64_t armed_us; /* UINT64_MAX: the driver does not run */
 	uint64_t now_us;   /* the time of the pass */
 	uint64_t queued;   /* polls and activations, by which the list is in order */
@@ -202,7 +202,7 @@ static void undue(struct tw_event *event)
 {
 	if ((event->flags & FLAG_DUE) == 0)
 		return;
-	twi_due_remove(&event->events->due, &event->due);
+	twi_host_due_remove(&event->events->due, &event->due);
 	set_flags(event, event->flags & ~(unsigned)FLAG_DUE);
 }
 
@@ -212,7 +212,7 @@ static void make_due(struct tw_event *event, uint64_t order, short result)
 	event->due.when = event->events->queued;
 	event->due.order = order;
 	event->result = result;
-	twi_due_append(&event->events->due, &event->due);
+	twi_host_due_append(&event->events->due, &event->due);
 	set_flags(event, event->flags | FLAG_DUE);
 }
 
@@ -262,9 +262,9 @@ static void event_run(struct tw_event *event)
 
 static void run_due(struct tw_events *events)
 {
-	struct twi_due_link *link;
+	struct twi_host_due_link *link;
 
-	while ((link = twi_due_first(&events->due)) != NULL) {
+	while ((link = twi_host_due_first(&events->due)) != NULL) {
 		event_run(
 			(struct tw_event *)(void *)((char *)link - offsetof(struct tw_event, due)));
 		if (event_base_got_break(events->base))
@@ -286,7 +286,7 @@ static void pass_end(struct tw_events *events)
 {
 	int64_t due_ns = tw_engine_next_due(events->engine);
 
-	if (twi_due_first(&events->due) != NULL)
+	if (twi_host_due_first(&events->due) != NULL)
 		driver_activate(events);
 	else if (events->waiting > 0 && due_ns >= 0)
 		driver_set(events, due_ns == TW_NEVER

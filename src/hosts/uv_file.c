@@ -42,7 +42,7 @@ static void make_due(struct timer *timer)
 	timer->flags |= TIMER_DUE;
 	if (!timer->timers->active_until_run)
 		twi_uv_deactivate(timer);
-	twi_due_append(&timer->timers->due, &timer->due);
+	twi_host_due_append(&timer->timers->due, &timer->due);
 }
 
 /*
@@ -97,7 +97,7 @@ static void undue(struct timer *timer)
 {
 	if ((timer->flags & TIMER_DUE) == 0)
 		return;
-	twi_due_remove(&timer->timers->due, &timer->due);
+	twi_host_due_remove(&timer->timers->due, &timer->due);
 	timer->flags &= ~(uint64_t)TIMER_DUE;
 }
 

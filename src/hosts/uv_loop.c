@@ -44,7 +44,7 @@ static void correct(struct tw_uv_timers *timers)
 	(void)uv_timer_stop(&timers->driver);
 }
 
-static struct timer *timer_of(struct twi_due_link *link)
+static struct timer *timer_of(struct twi_host_due_link *link)
 {
 	return (struct timer *)(void *)((char *)link - offsetof(struct timer, due));
 }
@@ -60,11 +60,11 @@ static void timer_run(struct timer *timer)
 
 static void run_due(struct tw_uv_timers *timers)
 {
-	struct twi_due_link *link;
+	struct twi_host_due_link *link;
 
 	timers->now = uv_now(timers->loop);
 	(void)tw_engine_poll_at(timers->engine, (int64_t)(timers->now * NS_PER_MS), 0);
-	while ((link = twi_due_first(&timers->due)) != NULL)
+	while ((link = twi_host_due_first(&timers->due)) != NULL)
 		timer_run(timer_of(link));
 }
 

@@ -49,7 +49,8 @@ struct timer {
 	};
 	tw_uv_timer_callback *callback;
 	uint64_t repeat;
-	struct twi_due_link due; /* when it closes, `next` is the link to the one closed before */
+	struct twi_host_due_link
+		due; /* when it closes, `next` is the link to the one closed before */
 	struct tw_handle handle;
 };
 
@@ -68,7 +69,7 @@ struct tw_uv_timers {
 	uint64_t opened;  /* timers that are initialised and not closed */
 	uint64_t active;  /* those with TIMER_ACTIVE */
 	uint64_t holding; /* those of them with TIMER_REFERENCED */
-	struct twi_due_list due;
+	struct twi_host_due_list due;
 	struct timer *closing; /* the timer that was closed last */
 	unsigned handles;      /* handles of ours whose close is under way, at the end */
 	bool polling;          /* between the uv_prepare_t and the uv_check_t */
