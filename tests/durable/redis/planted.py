@@ -31,7 +31,7 @@ PLANTED = [
     ("a claim that keeps the mark of a start", "lua/common.lua", "string.char(byte(run, 41) - byte(run, 41) % 2)", "sub(run, 41)"),
     ("a claim that is not a batch", "lua/claim.lua", "row, refusal = batch_look(s, n)\nif not row then", "row = call('HGET', SESSION, s)\nif not row then"),
     ("a claim that does not look for dead sessions", "lua/claim.lua", "local more = reap()", "local more = 0"),
-    ("a claim in the order of kinds", "lua/claim.lua", "	table.sort(order, function(a, b) return a[1] < b[1] end)\n", ""),
+    ("a claim in the order of kinds", "lua/common.lua", "return a.high < b.high or (a.high == b.high and a.low < b.low)", "return false"),
     ("the outcomes of a late claim for those of a commit", "commit.c", "bool claim = error == 0 && settled.batches != 0 && settled.claim;",
      "bool claim = false;"),
     ("UNKNOWN for what was lost is sent again", "commit.c", "error == -ESTALE && !store->sent", "error == -ESTALE"),

@@ -220,6 +220,71 @@ Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fin
 		check_int(bench.rows[i].row.id.serial, i + 1);
 }
 
+enum { KINDS = 20 };
+
+/* The kinds that store 0 has, and a timer of each, the first of them many. */
+static void many_kinds_open(void)
+{
+	static char names[KINDS][8];
+	static const char *kinds[KINDS];
+
+	for (int i = 0; i < KINDS; i++) {
+		snprintf(names[i], sizeof names[i], "kind%d", i);
+		kinds[i] = names[i];
+	}
+	check_int(bench_try_open(0, kinds, KINDS), 0);
+	bench_beat(0);
+	for (uint64_t i = 1; i <= 200; i++) {
+		struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, i, (int64_t)i * SECOND / 100);
+
+		op.row.kind = i % 10 == 0 ? (uint32_t)(i / 10 % KINDS) : 0;
+		check_int(bench_do(0, &op), TW_DURABLE_DONE);
+	}
+}
+
+/* How many rows scripts have asked sorted sets for, until now. */
+static int64_t rows_asked(redisContext *monitor)
+{
+	static const char limit[] = "\"LIMIT\" \"0\" \"";
+	int64_t rows = 0;
+	bool more = true;
+
+	(void)bench_command("PING");
+	while (more) {
+		redisReply *reply = NULL;
+		const char *at;
+
+		check_int(redisGetReply(monitor, (void **)&reply), REDIS_OK);
+		at = strstr(reply->str, limit);
+		rows += at == NULL ? 0 : strtoll(at + strlen(limit), NULL, 10);
+		more = strstr(reply->str, "\"PING\"") == NULL;
+		freeReplyObject(reply);
+	}
+	return rows;
+}
+
+/* A script that reads most rows of each kind would hold the server up for as many times as long. */
+Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_store *store = &bench.stores[0];
+	redisContext *monitor = redisConnectUnix(getenv("TICKWHEEL_REDIS"));
+
+	many_kinds_open();
+	freeReplyObject(redisCommand(monitor, "MONITOR"));
+	bench.count = 0;
+	check_int(store->ops->near(store->store, NULL, INT64_MAX, 150, bench_take, NULL), 0);
+	check_int(bench.count, 150);
+	check_at_most(rows_asked(monitor), 500);
+	check_int(bench_claim_most(0, 150), 150);
+	/* The look for sessions that are over asks for 100 more. */
+	check_at_most(rows_asked(monitor), 600);
+	redisFree(monitor);
+	for (size_t i = 0; i < 150; i++)
+		check_int(bench.rows[i].row.id.serial, i + 1);
+	check_int(bench_claim(0), 50);
+	check_int(bench.rows[49].row.id.serial, 200);
+}
+
 /* As after a crash of a server that syncs once a second: this process ends what it had, and begins anew. */
 Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
 {
