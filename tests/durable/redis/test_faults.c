@@ -7,7 +7,9 @@
  */
 #include "bench_redis.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 
 /* Operations of one commit, more than one script takes. */
 static struct tw_durable_op many[2500];
@@ -319,6 +321,30 @@ Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fi
 	check_int(ops[1].row.id.serial, 1);
 	check_int(bench_cancel(0, 1), TW_DURABLE_DONE);
 	check_int(bench_command("HLEN %s", bench_key("key")), 0);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* A signal that a thread handles while it waits says nothing about the server. */
+Test(faults, signals_do_not_end_an_open, .init = bench_make, .fini = bench_end)
+{
+	static const char *const kinds[] = {"mail"};
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	/* Without SA_RESTART, which poll() does not heed anyway. */
+	const struct sigaction action = {.sa_handler = on_alarm};
+	int error = 0;
+
+	check_int(sigaction(SIGALRM, &action, NULL), 0);
+	check_int(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (int i = 0; i < 20 && error == 0; i++) {
+		error = bench_try_open(0, kinds, 1);
+		bench_close(0);
+	}
+	check_int(setitimer(ITIMER_REAL, &never, NULL), 0);
+	check_int(error, 0);
 }
 
 Test(faults, options_are_checked)
