@@ -323,6 +323,23 @@ Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fi
 	check_int(bench_command("HLEN %s", bench_key("key")), 0);
 }
 
+/* As Redis 7.0 says it. Behind each of them is "user_script", as behind an error that a script makes. */
+Test(faults, errors_in_scripts_have_codes)
+{
+	check_int(twi_redis_error("ERR The user executing the script can't run this command or "
+				  "subcommand script: 5f, on @user_script:34."),
+		  -EACCES);
+	check_int(twi_redis_error("ERR The user executing the script can't access at least one of "
+				  "the keys mentioned in the command arguments script: 5f, on "
+				  "@user_script:34."),
+		  -EACCES);
+	check_int(twi_redis_error("ERR Script killed by user with SCRIPT KILL... script: 5f, on "
+				  "@user_script:1."),
+		  -EAGAIN);
+	check_int(twi_redis_error("ERR bad argument #2 to 'unpack' script: 5f, on @user_script:2."),
+		  -EUCLEAN);
+}
+
 static void on_alarm(int number)
 {
 	(void)number;
