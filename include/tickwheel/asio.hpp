@@ -6,7 +6,8 @@
  *
  * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
  * schedule and cancel without a lock. When it is due, the engine's worker posts the handler to its
- * associated executor. So no thread of an io_context has to wake up for timers.
+ * associated executor. So no thread of an io_context has to wake up for timers. An io_context with
+ * BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other thread, so it must not have such timers.
  *
  * A wait is an operation with two owners: its timer, and the engine until the timeout has ended. The
  * engine says who completes it: the worker, the cancel that returned TW_CANCEL_DONE, or the end of
@@ -43,6 +44,10 @@
 #include <thread>
 #include <tickwheel.h>
 #include <type_traits>
+
+#ifdef BOOST_ASIO_DISABLE_THREADS
+#error "the engine's worker posts to the context from its own thread"
+#endif
 
 namespace tw::asio
 {
