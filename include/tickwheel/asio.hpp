@@ -387,6 +387,31 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		return 0;
 	}
 
+	/** For programs that handle errors by codes. None of these calls fails. */
+	std::size_t expires_at(const time_point &at, error_code &code)
+	{
+		code = error_code();
+		return expires_at(at);
+	}
+
+	std::size_t expires_after(const duration &after, error_code &code)
+	{
+		code = error_code();
+		return expires_after(after);
+	}
+
+	std::size_t cancel(error_code &code)
+	{
+		code = error_code();
+		return cancel();
+	}
+
+	std::size_t cancel_one(error_code &code)
+	{
+		code = error_code();
+		return cancel_one();
+	}
+
 	void wait()
 	{
 		while (Clock::now() < time)

@@ -266,9 +266,12 @@ static void moves_to_another_executor()
 
 	narrow.async_wait([&](boost::system::error_code code) { seen = code; });
 	wheel_timer wide(std::move(narrow));
-	need(wide.cancel() == 1 && narrow.cancel() == 0, "one has the wait");
+	need(wide.cancel(seen) == 1 && !seen, "one has the wait");
+	need(narrow.cancel_one(seen) == 0 && narrow.cancel(seen) == 0, "and not the other");
 	context.run();
 	need(seen == net::error::operation_aborted, "its handler is called");
+	need(wide.expires_after(std::chrono::milliseconds(5), seen) == 0 && !seen, "no waits");
+	need(wide.expires_at(test_clock::now(), seen) == 0 && !seen, "nor here");
 	wide = narrow_timer(context, std::chrono::milliseconds(7));
 	need(wide.expiry() == test_clock::now() + std::chrono::milliseconds(7), "its time, too");
 }
