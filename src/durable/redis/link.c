@@ -300,9 +300,11 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
 /* One wait, until there is something to read or to write, or the next heartbeat is due. */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
+	/* What does not wait for a reply is not read, so that its end would be found again and again. */
+	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
 		{.fd = link->statements->fd, .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)},
-		{.fd = link->beats == NULL ? -1 : link->beats->fd, .events = POLLIN},
+		{.fd = reads ? link->beats->fd : -1, .events = POLLIN},
 	};
 	int64_t now_ns = twi_redis_now_ns(), wait_ns = until_ns - now_ns;
 

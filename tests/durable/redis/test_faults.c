@@ -9,7 +9,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 
 /* Operations of one commit, more than one script takes. */
 static struct tw_durable_op many[2500];
@@ -338,6 +340,31 @@ Test(faults, errors_in_scripts_have_codes)
 		  -EAGAIN);
 	check_int(twi_redis_error("ERR bad argument #2 to 'unpack' script: 5f, on @user_script:2."),
 		  -EUCLEAN);
+}
+
+/* The connection for heartbeats is cut while a statement waits: that must not become a loop without a wait. */
+Test(faults, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make, .fini = bench_end)
+{
+	static const char busy[] = "local function now() local t = redis.call('TIME') "
+				   "return t[1] * 1000000 + t[2] end "
+				   "local last = now() + 500000 while now() < last do end return 1";
+	struct twi_redis *store;
+	void *reply = NULL;
+	int done = 0;
+	clock_t begin;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	check_true(!store->link.beat_waits);
+	check_int(shutdown(store->link.beats->fd, SHUT_RDWR), 0);
+	check_int(redisAppendCommand(bench_redis.connection, "EVAL %s 0", busy), REDIS_OK);
+	while (done == 0)
+		check_int(redisBufferWrite(bench_redis.connection, &done), REDIS_OK);
+	begin = clock();
+	check_int(bench_find(0, 1), -ENOENT);
+	check_at_most((int64_t)(clock() - begin) * 1000 / CLOCKS_PER_SEC, 30);
+	check_int(redisGetReply(bench_redis.connection, &reply), REDIS_OK);
+	freeReplyObject(reply);
 }
 
 static void on_alarm(int number)
