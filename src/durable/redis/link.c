@@ -239,7 +239,11 @@ static bool beat_refused(struct twi_redis_link *link, const redisReply *reply)
 		twi_redis_notify(&link->notice, reply->str);
 	link->over = link->over || error == -ESTALE;
 	link->gone = link->gone || error == -ENOENT;
-	return error == -ESTALE || error == -ENOENT;
+	if (error == -ESTALE || error == -ENOENT)
+		return true;
+	/* The next connection may be to another server, but a refusal must not follow upon each. */
+	twi_redis_link_pause(link);
+	return false;
 }
 
 /* False: the connection is of no use any more. */

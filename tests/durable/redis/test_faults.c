@@ -367,6 +367,36 @@ Test(faults, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make
 	freeReplyObject(reply);
 }
 
+static int64_t connections(void)
+{
+	redisReply *reply = redisCommand(bench_redis.connection, "INFO stats");
+	const char *at = strstr(reply->str, "total_connections_received:");
+	int64_t count = strtoll(strchr(at, ':') + 1, NULL, 10);
+
+	freeReplyObject(reply);
+	return count;
+}
+
+/* A heartbeat that the server refuses is tried again after a pause, not in each step. */
+Test(faults, refused_heartbeats_are_paced, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_session session;
+	struct twi_redis *store;
+	int64_t before;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	(void)bench_command("SET %s x", bench_key("dead"));
+	before = connections();
+	store->link.beat_at_ns = 0;
+	for (int i = 0; i < 200; i++)
+		check_int(bench.stores[0].ops->beat(store, &session), 0);
+	check_at_most(connections() - before, 50);
+	(void)bench_command("DEL %s", bench_key("dead"));
+	bench_server.connect_now(store);
+	bench_beat(0);
+}
+
 static void on_alarm(int number)
 {
 	(void)number;
