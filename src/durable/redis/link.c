@@ -47,19 +47,28 @@ void twi_redis_link_free(struct twi_redis_link *link)
 	twi_redis_door_free(&link->door);
 }
 
-/* All scripts, once: their hashes are of their texts. */
-static int scripts_load(struct twi_redis_link *link)
+static int texts_make(struct twi_redis_link *link)
 {
 	for (int i = 0; i < TWI_REDIS_SCRIPT_COUNT; i++) {
-		const char *texts[] = {"SCRIPT", "LOAD", NULL};
-		redisReply *reply;
-		int error = 0;
-
 		if (link->texts[i] == NULL)
 			link->texts[i] =
 				twi_redis_script_text((enum twi_redis_script)i, link->clock);
 		if (link->texts[i] == NULL)
 			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* All scripts, once: their hashes are of their texts. */
+static int scripts_load(struct twi_redis_link *link)
+{
+	if (texts_make(link) != 0)
+		return -ENOMEM;
+	for (int i = 0; i < TWI_REDIS_SCRIPT_COUNT; i++) {
+		const char *texts[] = {"SCRIPT", "LOAD", NULL};
+		redisReply *reply;
+		int error = 0;
+
 		texts[2] = link->texts[i];
 		reply = twi_redis_ask(link->statements, 3, texts);
 		if (reply == NULL)
@@ -99,6 +108,14 @@ static int statements_make(struct twi_redis_link *link)
 	if (error != 0)
 		finish(&link->statements);
 	return error;
+}
+
+int twi_redis_link_attach(struct twi_redis_link *link)
+{
+	int error = texts_make(link);
+
+	return error != 0 ? error
+			  : twi_redis_connect(&link->door, &link->notice, &link->statements);
 }
 
 void twi_redis_link_pause(struct twi_redis_link *link)
@@ -166,9 +183,21 @@ void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64
 
 enum { FIXED = 3 + TWI_REDIS_KEYS };
 
+/* How a script is named: by its hash, or by its text. */
+struct name {
+	const char *command, *script;
+};
+
+static struct name name_of(const struct twi_redis_link *link, enum twi_redis_script script,
+			   bool by_text)
+{
+	return by_text ? (struct name){"EVAL", link->texts[script]}
+		       : (struct name){"EVALSHA", link->hashes[script]};
+}
+
 /* Adds a script with its arguments to the output. */
-static int append(struct twi_redis_link *link, redisContext *connection,
-		  enum twi_redis_script script, bool by_text, const struct twi_arguments *arguments)
+static int append(struct twi_redis_link *link, redisContext *connection, struct name name,
+		  const struct twi_arguments *arguments)
 {
 	size_t count = FIXED + arguments->count;
 	const char **texts = malloc(count * sizeof *texts);
@@ -176,8 +205,8 @@ static int append(struct twi_redis_link *link, redisContext *connection,
 	int error = texts == NULL || bytes == NULL || arguments->failed ? -ENOMEM : 0;
 
 	if (error == 0) {
-		texts[0] = by_text ? "EVAL" : "EVALSHA";
-		texts[1] = by_text ? link->texts[script] : link->hashes[script];
+		texts[0] = name.command;
+		texts[1] = name.script;
 		texts[2] = "14";
 		for (int i = 0; i < TWI_REDIS_KEYS; i++)
 			texts[3 + i] = link->keys[i];
@@ -211,7 +240,7 @@ static void beat_send(struct twi_redis_link *link, bool by_text)
 	twi_arguments_number(arguments, link->session_ns / 1000);
 	link->beat_sent_ns = twi_redis_now_ns();
 	link->beat_waits = true;
-	if (append(link, link->beats, TWI_REDIS_BEAT, by_text, arguments) != 0 ||
+	if (append(link, link->beats, name_of(link, TWI_REDIS_BEAT, by_text), arguments) != 0 ||
 	    !twi_redis_wire_try(link->beats, &left)) {
 		broke(link, &link->beats);
 		link->beat_waits = false;
@@ -321,16 +350,21 @@ int64_t twi_redis_link_until_ns(const struct twi_redis_link *link)
 	return twi_redis_now_ns() + link->session_ns / 4;
 }
 
-int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text)
+static int send(struct twi_redis_link *link, struct name name)
 {
 	int error = link->statements == NULL ? -EAGAIN : 0;
 
 	if (error == 0)
-		error = append(link, link->statements, script, by_text, &link->arguments);
+		error = append(link, link->statements, name, &link->arguments);
 	/* What was put there before must not be sent without the rest. */
 	if (error == -ENOMEM)
 		finish(&link->statements);
 	return error;
+}
+
+int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text)
+{
+	return send(link, name_of(link, script, by_text));
 }
 
 int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisReply **ret)
@@ -357,11 +391,10 @@ int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisRepl
 	return 0;
 }
 
-static int run_once(struct twi_redis_link *link, enum twi_redis_script script, bool by_text,
-		    redisReply **ret)
+static int run_once(struct twi_redis_link *link, struct name name, redisReply **ret)
 {
 	redisReply *reply = NULL;
-	int error = twi_redis_link_send(link, script, by_text);
+	int error = send(link, name);
 
 	if (error == 0)
 		error = twi_redis_link_read(link, twi_redis_link_until_ns(link), &reply);
@@ -381,7 +414,13 @@ static int run_once(struct twi_redis_link *link, enum twi_redis_script script, b
 
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret)
 {
-	int error = run_once(link, script, false, ret);
+	int error = run_once(link, name_of(link, script, false), ret);
 
-	return error == TWI_REDIS_NO_SCRIPT ? run_once(link, script, true, ret) : error;
+	return error == TWI_REDIS_NO_SCRIPT ? run_once(link, name_of(link, script, true), ret)
+					    : error;
+}
+
+int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret)
+{
+	return run_once(link, (struct name){"EVAL", text}, ret);
 }

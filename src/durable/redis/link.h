@@ -44,6 +44,8 @@ struct twi_redis_link {
 /* Connects what is not connected, and asks a server that is new what it is. 0; -EAGAIN: it is not time
  * for the next try; or why it cannot. */
 int twi_redis_link_open(struct twi_redis_link *link);
+/* For a program that only asks and is no session: one connection, to any server that has the timers. */
+int twi_redis_link_attach(struct twi_redis_link *link);
 /* The next try is later. */
 void twi_redis_link_pause(struct twi_redis_link *link);
 void twi_redis_link_close(struct twi_redis_link *link);
@@ -55,6 +57,9 @@ struct twi_arguments *twi_redis_link_begin(struct twi_redis_link *link);
 /* Runs one script with these arguments. 0 and *ret (may be NULL), which the caller frees; else a code of
  * errors.h; -ECONNRESET: nobody knows whether it was done; -ENOMEM. */
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret);
+
+/* The same for a script that is not among those of the link. */
+int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret);
 
 /* The same for several: all are sent before the first reply is read. `send` may be called again after that.
  * by_text: the server does not know the script. */

@@ -42,6 +42,8 @@ extern const char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT];
 
 /* The text of a script with this clock (NULL: the server's). The caller frees it. NULL: no memory. */
 char *twi_redis_script_text(enum twi_redis_script script, const char *clock);
+/* The same of a script whose lines are elsewhere. */
+char *twi_redis_lines_text(const char *const *lines, const char *clock);
 
 /* The names of the keys, as the scripts number them: `{PREFIX:0}:NAME`. In braces is what a cluster
  * places them by: one partition's are together. */

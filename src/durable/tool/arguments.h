@@ -14,8 +14,12 @@ enum twi_tool_argument {
 
 struct twi_tool_arguments {
 	struct twi_tool_output output;
-	const char *path;               /* of a file; NULL: the timers are in a server */
-	const char *postgres, *schema;  /* the server's address, and the schema */
+	const char *path;              /* of a file; NULL: the timers are in a server */
+	const char *postgres, *schema; /* the server's address, and the schema */
+	const char *redis,
+		*prefix;        /* the server's address, and the first part of the keys' names */
+	const char *user;       /* of Redis, or NULL */
+	unsigned long database; /* of Redis */
 	const char *command, *argument; /* argument: NULL: none */
 	struct tw_durable_id id;        /* the argument, if it is one */
 };
@@ -33,5 +37,10 @@ extern const struct twi_tool_command twi_tool_server_commands[];
 /* Connects, and runs one of them. Returns as a command. */
 int twi_tool_server_run(const struct twi_tool_command *command,
 			const struct twi_tool_arguments *arguments);
+
+/* redis/run.c: the same for Redis. */
+extern const struct twi_tool_command twi_tool_redis_commands[];
+int twi_tool_redis_command_run(const struct twi_tool_command *command,
+			       const struct twi_tool_arguments *arguments);
 
 #endif
