@@ -37,7 +37,8 @@ struct tw_durable_postgres_options {
 	/** 0. */
 	uint64_t flags;
 	/** As for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. Authentication and
-	 * TLS are libpq's; without `sslmode=verify-full` anybody in between can be the server. */
+	 * TLS are libpq's; without `sslmode=verify-full` anybody in between can be the server, and
+	 * `notice` gets a warning once if the server is not on this machine. */
 	const char *address;
 	/** The schema that has the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default "tickwheel". */
 	const char *schema;

@@ -38,7 +38,8 @@ struct tw_durable_redis_options {
 	/** 0. */
 	uint64_t flags;
 	/** The path of a socket ("/run/redis/redis.sock"), or "HOST", "HOST:PORT", "[HOST]:PORT". Copied.
-	 * TCP is not encrypted: beyond a network that is trusted, set `connect`. */
+	 * TCP is not encrypted: beyond a network that is trusted, set `connect`. `notice` gets a
+	 * warning once, if the server is not on this machine. */
 	const char *address;
 	/** NULL: none. Copied. With `connect`, that function authenticates, and these must be NULL. */
 	const char *user;

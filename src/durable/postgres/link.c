@@ -2,6 +2,7 @@
 #include "durable/postgres/link.h"
 
 #include "durable/postgres/ask.h"
+#include "durable/shared/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -97,6 +98,35 @@ static PGconn *connection_make(const struct twi_link *link)
 	return NULL;
 }
 
+static bool mode_is_full(PGconn *connection)
+{
+	PQconninfoOption *options = PQconninfo(connection);
+	bool full = false;
+
+	for (const PQconninfoOption *option = options; option != NULL && option->keyword != NULL;
+	     option++)
+		full = full || (strcmp(option->keyword, "sslmode") == 0 && option->val != NULL &&
+				strcmp(option->val, "verify-full") == 0);
+	PQconninfoFree(options);
+	return full;
+}
+
+/* Once: the user has chosen the address. */
+static void warn_unverified(struct twi_link *link)
+{
+	PGconn *connection = link->statements;
+
+	if (link->warned || !twi_peer_is_remote(PQsocket(connection)) ||
+	    PQgssEncInUse(connection) != 0 ||
+	    (PQsslInUse(connection) != 0 && mode_is_full(connection)))
+		return;
+	link->warned = true;
+	if (link->notice.function != NULL)
+		link->notice.function(
+			link->notice.context,
+			"warning: the server is not verified: set sslmode=verify-full");
+}
+
 void twi_link_pause(struct twi_link *link)
 {
 	link->pause_ns = link->pause_ns == 0 ? PAUSE_FIRST_NS : 2 * link->pause_ns;
@@ -116,6 +146,7 @@ int twi_link_open(struct twi_link *link)
 	if (link->statements != NULL && link->beats == NULL)
 		link->beats = connection_make(link);
 	if (link->statements != NULL && link->beats != NULL) {
+		warn_unverified(link);
 		link->pause_ns = 0;
 		link->beat_at_ns = twi_link_now_ns();
 		return 0;

@@ -15,6 +15,7 @@
 struct twi_link {
 	char *address;
 	struct twi_postgres_notice notice;
+	bool warned; /* that the server is not verified */
 	int64_t session_ns;
 	PGconn *statements, *beats; /* NULL: closed */
 	struct twi_values values;   /* of the statement that is being made */

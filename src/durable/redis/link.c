@@ -2,6 +2,7 @@
 #include "durable/redis/link.h"
 
 #include "durable/redis/wire.h"
+#include "durable/shared/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -118,6 +119,16 @@ int twi_redis_link_attach(struct twi_redis_link *link)
 			  : twi_redis_connect(&link->door, &link->notice, &link->statements);
 }
 
+/* Once: the user has chosen the address. What the user's own function makes may be TLS. */
+static void warn_plain(struct twi_redis_link *link)
+{
+	if (link->warned || link->door.connect != NULL || !twi_peer_is_remote(link->statements->fd))
+		return;
+	link->warned = true;
+	twi_redis_notify(&link->notice, "warning: the connection is not encrypted, and the server "
+					"not verified: set `connect` to a function that uses TLS");
+}
+
 void twi_redis_link_pause(struct twi_redis_link *link)
 {
 	link->pause_ns = link->pause_ns == 0 ? PAUSE_FIRST_NS : 2 * link->pause_ns;
@@ -139,6 +150,7 @@ int twi_redis_link_open(struct twi_redis_link *link)
 	if (error == 0 && link->beats == NULL)
 		error = twi_redis_connect(&link->door, &link->notice, &link->beats);
 	if (error == 0) {
+		warn_plain(link);
 		link->pause_ns = 0;
 		link->beat_at_ns = twi_redis_now_ns();
 		return 0;

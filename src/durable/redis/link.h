@@ -16,6 +16,7 @@
 struct twi_redis_link {
 	struct twi_redis_door door;
 	struct twi_redis_notice notice;
+	bool warned; /* that the connection is not encrypted */
 	int64_t session_ns;
 	redisContext *statements, *beats; /* NULL: closed */
 	/* The scripts. */

@@ -15,6 +15,9 @@ import unittest
 
 from server import Server
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from proxy import Proxy  # pylint: disable=wrong-import-position
+
 WORKER = sys.argv[1]
 SCHEMA = "tickwheel"
 FAILED, CUT = 1, 5
@@ -84,6 +87,18 @@ class Bad(unittest.TestCase):
         finally:
             rules.write_text(text)
             self.server.sql("SELECT pg_reload_conf(); DROP ROLE secret")
+
+    def test_a_server_elsewhere(self):
+        """127.0.0.2 is this machine, but the library cannot know it."""
+        socket = self.server.folder / ".s.PGSQL.5432"
+        for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
+            proxy = Proxy(socket, None).start_tcp(host)
+            self.addCleanup(proxy.end)
+            process = self.worker(f"host={host} port={proxy.port} user=postgres dbname=postgres")
+            self.wait("w open\n")
+            _, said = process.communicate("close\n", timeout=120)
+            self.assertEqual((process.returncode, "not verified" in said), (0, warned), said)
+            self.log.write_text("")
 
     def test_no_schema(self):
         self.server.sql(f"DROP SCHEMA {SCHEMA} CASCADE")

@@ -16,6 +16,9 @@ import unittest
 
 from server import Client, ReplyError, Server
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from proxy import Proxy  # pylint: disable=wrong-import-position
+
 WORKER = sys.argv[1]
 PREFIX = "tickwheel"
 FAILED, CUT, RUNS = 1, 5, 0
@@ -62,6 +65,7 @@ class Bad(unittest.TestCase):
             self.wait("w end ", 10)
             _, said = process.communicate("close\n", timeout=120)
         self.assertEqual(process.returncode, 0, said)
+        return said
 
     def test_no_server(self):
         self.refused(errno.ECONNREFUSED, self.folder / "nothing")
@@ -74,6 +78,17 @@ class Bad(unittest.TestCase):
         self.refused(errno.EACCES, server.address)
         self.refused(errno.EACCES, server.address, TESTS_REDIS_PASSWORD="wrong")
         self.good(server.address, TESTS_REDIS_PASSWORD="right")
+
+    def test_a_server_elsewhere(self):
+        """127.0.0.2 is this machine, but the library cannot know it."""
+        server = self.server()
+        for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
+            proxy = Proxy(server.socket, None).start_tcp(host)
+            self.addCleanup(proxy.end)
+            self.log.write_text("")
+            self.assertEqual("not encrypted" in self.good(f"{host}:{proxy.port}"), warned, host)
+        self.log.write_text("")
+        self.assertNotIn("not encrypted", self.good(server.address))
 
     def test_a_cluster(self):
         self.assertIn("cluster", self.refused(errno.ENOTSUP, self.server("cluster-enabled yes", "port 0").address))

@@ -15,6 +15,18 @@ class Proxy:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         path.chmod(0o777)
+        return self.listen()
+
+    def start_tcp(self, host):
+        """At a port of its own."""
+        self.listener = socket.create_server((host, 0))
+        return self.listen()
+
+    @property
+    def port(self):
+        return self.listener.getsockname()[1]
+
+    def listen(self):
         self.listener.listen(64)
         threading.Thread(target=self.accept, daemon=True).start()
         return self
