@@ -26,7 +26,7 @@ LEFT_OUT = ("backlog_real",)
 # stand-in for a function that it stands before too; children that make threads; locks it does not see.
 NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
-    "executor_glib", "fork", "oracle", "reopen", "sample", "soak",
+    "executor_glib", "fork", "oracle", "reinit_wall", "reopen", "sample", "soak",
 )
 # In plain builds, and with ThreadSanitizer (None: not there): stop's are mode, threads, seconds at most, seed, rounds;
 # stats's are readings, seconds at most; handle's operations, seed, threads, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
