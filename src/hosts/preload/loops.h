@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which tw_uv_timers a loop has. The list of loops only grows: the entry of a loop that was closed
+ * serves the next one.
+ *
+ * E1: an entry's loop is published (release) after its timers, and read with acquire, so that the
+ * thread that finds its loop there sees the timers. Only the thread that uses a loop looks for it or
+ * changes its entry, so `timers` has no other reader.
+ */
+#ifndef TWI_HOSTS_PRELOAD_LOOPS_H
+#define TWI_HOSTS_PRELOAD_LOOPS_H
+
+#include <stdbool.h>
+#include <tickwheel/uv_timer.h>
+#include <uv.h>
+
+/* Returns the timers of a loop, or NULL. */
+struct tw_uv_timers *twi_preload_timers_find(const uv_loop_t *loop);
+
+/* The same; makes them if there are none. NULL: it cannot. */
+struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop);
+
+/* The loop has no timers any more. */
+void twi_preload_forget(const uv_loop_t *loop);
+
+#endif
