@@ -28,10 +28,10 @@ struct wheel_fixture {
 TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 
-/* Makes a node with the boundary `due_tick`. */
+/* Makes a node that is due at the boundary of tick `due_tick`. */
 struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick);
 
-/* The same, and inserts it into the wheel. */
+/* Makes such a node and inserts it into the wheel. */
 TWI_WORKER_ONLY struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
 
 void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);
