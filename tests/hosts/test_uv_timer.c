@@ -323,7 +323,7 @@ Test(uv_timer, stopped_timer_does_not_wake_the_loop)
 	close_scene(&scene);
 }
 
-/* A timer is started on this thread. Its loop runs on another thread, and then on this one again. */
+/* A timer is started on this thread. Its loop runs on another thread, then on this one again. */
 Test(uv_timer, loop_moves_from_thread_to_thread)
 {
 	struct scene scene;
