@@ -176,7 +176,8 @@ static void check_pending_word(void)
 }
 
 /*
- * Polls in the ticks before this time, too, because each tick offers a part of the rejected ones.
+ * Also polls in the ticks before `now_ns`, because each tick offers only a part of the rejected
+ * timeouts.
  */
 static void polls_until(int64_t now_ns)
 {
