@@ -17,7 +17,7 @@
 
 enum {
 	FEW = 8,
-	/* Several spans, and several magazines. */
+	/* Enough for several spans and for several magazines. */
 	MANY = 5000,
 };
 
