@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defects seen in other engines of the family, one test each, named as in the documentation's
- * list. Elsewhere: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6
- * B9 B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
- * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
- * tests/freeze. docs/internals/testing.md has the whole list.
+ * Defects seen in other timer engines, with a test each. The names b14, b15 … are those of the list
+ * in docs/internals/testing.md.
  *
- * Seen to fail: b15 with a schedule that rejects when 2^20 are in ingress; b17 with a cancel that
- * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,
- * an entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
- * sleeps after a full batch, and with one that transfers all entries before it expires; b19 with
- * one generation for all timeouts that use a node; b14 with an ordered wheel that does not sort;
- * b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
+ * Other tests: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6 B9
+ * B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
+ * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
+ * tests/freeze.
+ *
+ * Seen to fail: b15 with a schedule that rejects when 2^20 timeouts are in ingress; b17 with a
+ * cancel that pushes a timeout to the cancel queue although it is still in ingress (freed twice;
+ * tests/freeze/transfer.c has the other half, an entry made before the step to WHEELED); b18 with a
+ * worker that sleeps after a full batch, and with one that transfers all entries before it expires
+ * any; b19 with one generation for all timeouts that use a node; b14 with an ordered wheel that
+ * does not sort; b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms
+ * at most.
  */
 #include "probe.h"
 
@@ -180,7 +183,7 @@ Test(defects, b15_queue_is_not_full_at_two_to_the_20)
  * unlinks a node while the transfer moves it. */
 struct churn {
 	struct tw_engine *engine;
-	/* Only for the thread that moves the clock. */
+	/* NULL except for the thread that moves the clock. */
 	struct tw_clock *clock;
 	pthread_t thread;
 	uint64_t seed;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Netty's defaults, with a given tick and wheel size. */
+/* Returns Netty's default options, with the given tick and number of slots. */
 static struct tw_options netty_options(int64_t tick_ns, uint32_t slots)
 {
 	struct tw_options options = fixture_options();

@@ -7,7 +7,7 @@
  *
  * Seen to fail: a destruction of the io_context that abandons no wait.
  */
-/* Before version 1.75, Boost's own headers need this one and do not include it. */
+/* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
 
 #include "random.h"

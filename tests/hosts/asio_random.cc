@@ -11,7 +11,7 @@
  * destruction of the io_context that leaves handlers; work that does not keep the io_context
  * running.
  */
-/* Before version 1.75, Boost's own headers need this one and do not include it. */
+/* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
 
 #include "random.h"

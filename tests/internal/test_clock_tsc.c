@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clock of the time stamp counter. The test replaces the counter and CLOCK_MONOTONIC by its own
- * values. They drift, jump, stand still, and cannot be sampled.
+ * values. They drift, jump, stand still, and cannot be sampled. If the two disagree too much, the
+ * clock falls back to CLOCK_MONOTONIC for good (the fall).
  *
  * Seen to fail: no check that counter and clock agree, in either direction (falls_back_…), or a
  * check that allows 5 us (…_by_a_little); a sample that is used for ever, or whose count is not
  * raised, or that is used after the fall (a_sample_serves…, check_fallen); an age that counts from
- * the end of the sample (a_slow_…); CLOCK_MONOTONIC at once after the fall (does_not_step_back_…),
- * or the bound at once (waits_…).
+ * the end of the sample (a_slow_…); after the fall, CLOCK_MONOTONIC returned although a reading was
+ * ahead of it (does_not_step_back_…), or the counter's greatest reading without a wait (waits_…).
  */
 #include "check.h"
 #include "clock/auto.h"

@@ -3,9 +3,9 @@
  * The reference model: the promises of an engine, in the slowest and plainest form. It has one
  * sorted list of pending timeouts, one thread, and time as a number that cannot overflow.
  *
- * The order inside a tick is not promised. So the model gets each run and reports whether it was
- * right (model_expire). It also reports runs that should have come by now and have not
- * (model_flushed).
+ * The order inside a tick is not promised. So the player passes each run to the model, which
+ * reports whether the run was right (model_expire). The model also reports a run that should have
+ * come by now (model_flushed).
  */
 #ifndef ORACLE_MODEL_H
 #define ORACLE_MODEL_H

@@ -45,7 +45,7 @@ enum {
 	CREATE_CHECK,
 	CREATE_DISPATCH, /* 0: no hook, otherwise 1 + the most that it accepts of a batch */
 	CREATE_POOR,     /* from here on there is no memory for slot entries */
-	CREATE_OWNED,    /* a loop's timeouts are for their owner only */
+	CREATE_OWNED,    /* the loop's timeouts are owner-only */
 	CREATE_OUTSIDE,  /* between polls the player is in no bracket of its loop, unless owned */
 };
 

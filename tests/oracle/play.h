@@ -28,7 +28,7 @@
 #include <pthread.h>
 #include <tickwheel.h>
 
-/* The longest time that any step may take in real time. */
+/* The longest time that any step may take, in real time. */
 #define PLAY_PATIENCE_S 20
 #define PLAY_PATIENCE_NS (PLAY_PATIENCE_S * INT64_C(1000000000))
 

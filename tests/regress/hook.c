@@ -34,7 +34,7 @@ static size_t asking_hook(void *context, const struct tw_due *due, size_t count)
 	return 0;
 }
 
-/* None of these calls may wait for its own thread. */
+/* Each of these calls would wait for its own thread, so it must return at once. */
 Test(hook, does_not_wait_for_itself)
 {
 	struct tw_options options = fixture_options();

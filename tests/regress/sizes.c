@@ -65,7 +65,7 @@ Test(sizes, absurd_size_of_an_output_is_rejected)
 	fixture_close(&fixture);
 }
 
-/* The largest size that a struct may claim, with the bytes after the known part. */
+/* A struct of the largest size that may be claimed, including the bytes after the known part. */
 union largest {
 	struct tw_options options;
 	struct tw_stats stats;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine in virtual time: the test moves the clock, and after each step everything that is due
- * has fired. Closing it checks the books: scheduled = expired + cancelled + handed back.
+ * An engine in virtual time. The test moves the clock, and after each step every due timeout has
+ * fired. Closing the fixture checks the books: scheduled = expired + cancelled + handed back.
  */
 #ifndef TESTS_FIXTURE_H
 #define TESTS_FIXTURE_H

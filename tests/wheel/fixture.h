@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wheel without an engine: nodes with deadlines, an
- * allocator that can fail, and the wheel's judge.
+ * A wheel without an engine: nodes with deadlines, an allocator that can fail, and the wheel's own
+ * check, which the tests call the judge.
  */
 #ifndef WHEEL_FIXTURE_H
 #define WHEEL_FIXTURE_H
@@ -24,7 +24,8 @@ struct wheel_fixture {
 	struct twi_due_batch batch;
 };
 
-/* `slots` is for a hashed wheel. The build chooses the wheel, and all must pass the same tests. */
+/* Only a hashed wheel uses `slots`. The build chooses the wheel, and both wheels must pass the
+ * same tests. */
 TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 

@@ -93,7 +93,7 @@ static TWI_WORKER_UNCHECKED void step_advance(struct far *far)
 	wheel_advance(&far->fixture, far->now, take_due, far);
 	for (int i = 0; i < LIVE; i++)
 		cr_assert(far->node[i] == NULL || far->due_tick[i] > far->now, "late");
-	/* Only sometimes, because the check walks over all slots. */
+	/* Checks only sometimes, because the check walks over all slots. */
 	if (random_next(far) % 16 == 0)
 		wheel_judge(&far->fixture);
 }

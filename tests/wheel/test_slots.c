@@ -19,8 +19,8 @@ Test(slots, chunks_are_used_again)
 	for (int round = 0; round < 50; round++) {
 		for (size_t i = 0; i < count; i++)
 			node[i] = wheel_insert(&fixture, 9);
-		/* Removes from the middle outwards, so that
-		 * entries of other chunks fill the holes. */
+		/* Removes in a mixed order, from the middle on, so that entries of other chunks
+		 * fill the holes. */
 		for (size_t i = 0; i < count; i++) {
 			struct twi_node *gone = node[(i * 7 + count / 2) % count];
 

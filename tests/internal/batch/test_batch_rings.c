@@ -215,7 +215,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 	free(handles);
 }
 
-/* The same bound must hold for timeouts that are cancelled in the wheel. */
+/* The bound of the previous test must hold also for timeouts that are cancelled in the wheel. */
 Test(batch_rings, a_sleeping_worker_hears_of_cancels)
 {
 	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };

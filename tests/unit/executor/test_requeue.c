@@ -37,7 +37,7 @@ Test(requeue, requeued_once_a_tick)
 	check_int(probe.runs, 1);
 	check_int(probe.finalised, 1);
 	check_int(stats_of(fixture.engine).expired, 1);
-	/* After a long pause it must not be offered twice. */
+	/* After a long pause the timeout must be offered once, not for each missed tick. */
 	fixture_advance(&fixture, NS_PER_S);
 	check_int(executor.calls, 6);
 	fixture_close(&fixture);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeouts at dates that a forked child keeps. They keep their dates, and the child must notice
- * steps of the wall clock by itself. Runs that the parent or its executor has must not happen in
- * the child.
+ * steps of the wall clock by itself. A run that the parent has begun, or that its executor holds,
+ * must not happen in the child.
  *
  * Seen to fail: a child without its own list and watch; a child that keeps the engine deadline of
- * the parent; a child that runs a date which the parent's executor has, or that reports it as
- * cancelled; a rescheduled date that goes back to its date.
+ * the parent; a child that runs a timeout which the parent's executor holds, or that reports it as
+ * cancelled; a rescheduled timeout that follows its date again.
  */
 #include "heir.h"
 

@@ -23,7 +23,7 @@ struct item {
 	/* Called inside each run, if not NULL. */
 	void (*inside)(const struct tw_keyed_self *self, struct item *item);
 	atomic_int runs;
-	atomic_int wrong; /* a run after the end, a run with a wrong number, a second end */
+	atomic_int wrong; /* runs after the end or with a wrong number, and second ends */
 	int64_t ran_at_ns;
 	/* Set by the end hook. */
 	atomic_int ended;

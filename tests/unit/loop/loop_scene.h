@@ -87,8 +87,8 @@ static inline int64_t deadline_of(struct tw_handle handle)
 }
 
 /*
- * The timeout must be pending, and must run once, in the first poll that is not before its deadline.
- * It is polled before, because a hierarchical wheel may need a turn before that tick.
+ * Checks that the timeout is pending, and runs once, in the first poll at or after its deadline.
+ * Polls before the deadline too, because a hierarchical wheel may need a turn before that tick.
  */
 static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {

@@ -352,8 +352,8 @@ Test(retry_rejections, no_memory_to_create)
 		fault_disarm(&fault);
 		check_int(fault.failed, k);
 		/*
-		 * Tasks are never released. If a create fails, the tasks that it has allocated
-		 * serve the next queue.
+		 * Tasks are never released to the allocator. If a create fails, the next queue uses
+		 * the tasks that it has allocated.
 		 */
 		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
 		check_at_least(first_bytes, 1);

@@ -145,7 +145,8 @@ Test(order, in_a_backlog_of_several_batches)
 	fixture_open(&fixture, &options);
 	fill_part(&fixture, 0, RESIDENT, 4000 * NS_PER_MS, 4);
 	/*
-	 * The gate holds the worker at tick 1. The entries that have run by then are in order, too.
+	 * The gate holds the worker at tick 1. The entries that have run by then must be in order,
+	 * too.
 	 */
 	gate_hold(&fixture, &gate);
 	fixture.now_ns = 4001 * NS_PER_MS;
