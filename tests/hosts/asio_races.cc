@@ -5,7 +5,7 @@
  * completes its waits. Each handler must run once, in its strand. In every second round the
  * io_context is destroyed while waits are pending.
  *
- * Seen to fail: a destruction of the io_context that abandons no wait.
+ * Seen to fail: an io_context that keeps its waits when it is destroyed.
  */
 /* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>

@@ -123,7 +123,7 @@ Test(batch_rings, without_a_ring_the_batch_runs_whole)
 	free(items);
 }
 
-/* More threads than lanes use batches at the same time. */
+/* There are more threads than lanes, and all of them use batches at the same time. */
 static struct {
 	struct fixture fixture;
 	pthread_barrier_t line;
