@@ -48,7 +48,8 @@ static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
 static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 {
 	/*
-	 * RELAXED, all three: a search for old tasks gets the chunk by the swap, or by a later one.
+	 * RELAXED, all three: the swap below, or a later one, publishes the chunk to searches for
+	 * the oldest task.
 	 */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
@@ -110,7 +111,7 @@ void twi_task_give(struct twi_task *task)
 
 void twi_retry_shed(struct tw_retry *queue)
 {
-	/* RELAXED: all submits came before. */
+	/* RELAXED: no thread adds chunks any more. */
 	struct twi_task_chunk *chunk = twi_load_relaxed(&queue->chunks);
 
 	while (chunk != NULL) {
