@@ -3,10 +3,10 @@
  * An entry, and the table that it is in (protocol: word.h).
  *
  * Ownership. The fields of an entry belong to the thread that holds it (HELD) or owns its end
- * (OWNED). The change of the word passes them from one thread to the next (E50). Lookups also read
- * some of them, at any time. Those fields are atomic, and a lookup may use their values only if the
- * word has not changed afterwards (E51). Key and table are set before the entry is in the table,
- * and do not change until no lookup can find it.
+ * (OWNED). The change of the state word passes them from one thread to the next (E50). Lookups also
+ * read some of them, at any time. Those fields are atomic, and a lookup may use their values only
+ * if the state word has not changed afterwards (E51). Key and table are set before the entry is in
+ * the table, and do not change until no lookup can find it.
  *
  * Memory. Entries lie in chunks, which belong to the table. An entry that has ended is retired: the
  * reclaimer (reclaim.h) waits for a grace period and then frees it. So a thread inside a read-side
@@ -119,9 +119,9 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 }
 
 /*
- * Changes the word from *word to `next` (LIN of most steps). E50: pairs with itself and with
+ * Changes the state word from *word to `next` (LIN of most steps). E50: pairs with itself and with
  * twi_keyed_look; publishes the fields and all that was done with the argument. Returns false if
- * the word differs; *word is then its new value.
+ * the state word differs; *word is then its new value.
  */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
@@ -161,14 +161,14 @@ static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 {
 	/*
 	 * RELAXED: the caller has acquired the fields (E51). If one of them was written in a later
-	 * hold, this load sees that hold's word, which differs.
+	 * hold, this load sees that hold's state word, which differs.
 	 */
 	return twi_load_relaxed(&entry->word) == word;
 }
 
 /*
- * Returns the handle of the entry's timer. The caller must own the entry, or read the word again
- * afterwards.
+ * Returns the handle of the entry's timer. The caller must own the entry, or read the state word
+ * again afterwards.
  */
 static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 {

@@ -48,7 +48,8 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 }
 
 /*
- * Retires the entry if all flags are set, because then no other thread changes the word any more.
+ * Retires the entry if all flags are set, because then no other thread changes the state word any
+ * more.
  */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -142,7 +143,7 @@ void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_e
 	pthread_cleanup_pop(1);
 }
 
-/* Steps from HELD to OWNED, for the holder. Returns the new word. */
+/* Steps from HELD to OWNED, for the holder. Returns the new state word. */
 static uint64_t entry_own(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);

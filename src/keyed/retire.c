@@ -38,11 +38,11 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 		return NULL;
 	}
 	entry->runs = 0;
-	/* RELAXED: no thread changes the word of a free entry. */
+	/* RELAXED: no thread changes the state word of a free entry. */
 	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
 	/*
-	 * E50: the timer may come before the entry is in the table, so the word must be stored
-	 * first.
+	 * E50: the timer may expire before the entry is in the table, so the state word must be
+	 * stored first.
 	 */
 	twi_store_release(&entry->word, word);
 	return entry;

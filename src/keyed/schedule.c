@@ -32,7 +32,7 @@ struct order {
 	uint64_t life;
 	uint64_t *ret_life; /* or NULL */
 	bool replaces;
-	/* An old entry that must be ended as replaced, outside the section, and its word. */
+	/* An old entry that must be ended as replaced, outside the section, and its state word. */
 	struct twi_keyed_entry *ousted;
 	uint64_t ousted_word;
 };
@@ -54,7 +54,10 @@ struct part {
 	uint64_t runs;
 };
 
-/* Sets the fields of a held entry. Other threads that read them check the word again afterwards. */
+/*
+ * Sets the fields of a held entry. Other threads that read them check the state word again
+ * afterwards.
+ */
 static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 {
 	/*

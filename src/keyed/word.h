@@ -6,7 +6,7 @@
  *     bits 1..0 state
  *
  * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder,
- * changes the fields. So if a reader finds the same word before and after, the fields it read
+ * changes the fields. So if a reader finds the same state word before and after, the fields it read
  * belong together. A replacer is a thread in tw_keyed_replace.
  *
  *     from     to        by                            when
@@ -28,14 +28,14 @@
  *     OWNED    retired   the thread that sets the      no thread will touch it, except readers that
  *                        last of out, gone, ended      found it in the table: free after them
  *
- * A retired or free entry keeps its last word, and so its step. State FREE occurs only in memory
- * that has never been an entry.
+ * A retired or free entry keeps its last state word, and so its step. State FREE occurs only in
+ * memory that has never been an entry.
  *
- * The word decides, and the hash table follows. An entry is dead if it is OWNED or if stop is set,
- * even if the table still contains it. A lookup ignores a dead entry, and a scheduler replaces it
- * by its own entry in the table. The table decides only one thing: the replace of an entry that
- * another thread holds. If the word decided that too, a lookup between the two steps could find no
- * living entry for the key.
+ * The state word decides, and the hash table follows. An entry is dead if it is OWNED or if stop is
+ * set, even if the table still contains it. A lookup ignores a dead entry, and a scheduler replaces
+ * it by its own entry in the table. The table decides only one thing: the replace of an entry that
+ * another thread holds. If the state word decided that too, a lookup between the two steps could
+ * find no living entry for the key.
  *
  * The timer. A living entry has one timeout in the engine, its timer, which is due at the entry's
  * deadline. `gone` means that the timer has expired or was handed back. That may happen while the
@@ -71,13 +71,13 @@ static inline enum twi_keyed_state twi_keyed_state(uint64_t word)
 	return (enum twi_keyed_state)(word & TWI_KEYED_STATE_MASK);
 }
 
-/* Returns the word in another state, with the same step and flags. */
+/* Returns the word changed to another state, with the same step and flags. */
 static inline uint64_t twi_keyed_to(uint64_t word, enum twi_keyed_state state)
 {
 	return (word & ~TWI_KEYED_STATE_MASK) | (uint64_t)state;
 }
 
-/* Returns the word of a new hold: HELD, with the next step. */
+/* Returns the state word of a new hold: HELD, with the next step. */
 static inline uint64_t twi_keyed_hold(uint64_t word)
 {
 	return twi_keyed_to(word, TWI_KEYED_HELD) + TWI_KEYED_STEP;

@@ -9,8 +9,8 @@
  * date.
  *
  * RELAXED, all: ages need no order among each other, because the compare-and-swap on the task's
- * word decides (E40). If the task has changed meanwhile, the search starts again. If a task is
- * submitted during a search, it may count as younger than it is.
+ * state word decides (E40). If the task has changed meanwhile, the search starts again. If a task
+ * is submitted during a search, it may count as younger than it is.
  *
  * Progress: lock-free. A search repeats only if another thread has made a step on the task it
  * found.

@@ -3,9 +3,9 @@
  * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
  * A completion names a step. No step is ever used twice, so one compare-and-swap rejects a
- * completion that comes too late. A cancel names a generation. It reads the word, then the task's
- * generation, then swaps the word that it has read. No value of the word ever comes twice. So if
- * the swap succeeds, the word and the generation belong to the same task.
+ * completion that comes too late. A cancel names a generation. It reads the state word, then the
+ * task's generation, then swaps the state word that it has read. No value of the state word ever
+ * comes twice. So if the swap succeeds, the state word and the generation belong to the same task.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -74,8 +74,8 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
 static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation)
 {
 	/*
-	 * E40: the generation belongs to the same task as the word, or to a later task in the same
-	 * memory. If it is later, the end of the earlier task is visible too.
+	 * E40: the generation belongs to the same task as the state word, or to a later task in the
+	 * same memory. If it is later, the end of the earlier task is visible too.
 	 */
 	return twi_task_lives(word) && twi_load_acquire(&task->generation) == generation;
 }

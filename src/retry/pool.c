@@ -100,8 +100,8 @@ void twi_task_give(struct twi_task *task)
 	twi_tsan_release(&task->word);
 	twi_tsan_release(&queue->out);
 	/*
-	 * E40: a thread that reads the word by a handle must see the task's end, and all that its
-	 * hook did.
+	 * E40: a thread that reads the state word by a handle must see the task's end, and all that
+	 * its hook did.
 	 */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);

@@ -17,13 +17,13 @@ int twi_timer_make(struct twi_task *task)
 
 	if (error != 0)
 		return error;
-	/* RELAXED, both: the change of the word publishes them. */
+	/* RELAXED, both: the change of the state word publishes them. */
 	twi_store_relaxed(&task->timer_node, timer.node);
 	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
 	return 0;
 }
 
-/* Clears and sets flags of a task's word. The caller must have the task. */
+/* Clears and sets flags of a task's state word. The caller must have the task. */
 static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 {
 	uint64_t word = twi_task_look(task);

@@ -61,7 +61,7 @@ static int submit_reject(const struct order *order, struct tw_retry_handle *ret_
  */
 static void task_renew(struct twi_task *task, const struct order *order)
 {
-	/* RELAXED: no thread changes the word of a free task. */
+	/* RELAXED: no thread changes the state word of a free task. */
 	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
 
 	task->queue = order->queue;
@@ -79,7 +79,7 @@ static void task_renew(struct twi_task *task, const struct order *order)
 	 */
 	twi_store_release(&task->generation, twi_task_step(word));
 	/*
-	 * RELAXED, both: later changes of the word publish the age, and the numbers must only
+	 * RELAXED, both: later changes of the state word publish the age, and the numbers must only
 	 * differ.
 	 */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));

@@ -3,9 +3,9 @@
  * A task, the chunks of memory for tasks, and their queue (protocol: word.h).
  *
  * Ownership. The fields that are not atomic belong to the thread that has the task: its submitter
- * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. The change of the word
- * passes them from one thread to the next (E40). In WAITING, PENDING and ABANDONED no thread has
- * the task. A free task belongs to its queue.
+ * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. The change of the state
+ * word passes them from one thread to the next (E40). In WAITING, PENDING and ABANDONED no thread
+ * has the task. A free task belongs to its queue.
  *
  * Memory. Tasks lie in chunks of 64, which are never released. A destroyed queue leaves them to
  * later queues. So a thread can follow a handle at any time, and a stale handle finds another step.
@@ -134,9 +134,9 @@ struct twi_task *twi_retry_evict(struct tw_retry *queue);
 /* run.c: the life of a task. */
 
 /*
- * Makes one step of a task's word (LIN of every step). E40: pairs with itself and with
+ * Makes one step of a task's state word (LIN of every step). E40: pairs with itself and with
  * twi_task_look; publishes the task's fields and all that was done with its argument. Returns false
- * if the word differs; *word is then its new value.
+ * if the state word differs; *word is then its new value.
  */
 static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t next)
 {

@@ -67,7 +67,7 @@ static inline enum twi_task_state twi_task_state(uint64_t word)
 	return (enum twi_task_state)(word & TWI_TASK_STATE_MASK);
 }
 
-/* Returns the word without state and flags. */
+/* Returns the step of a state word: the word without state, result and flags. */
 static inline uint64_t twi_task_step(uint64_t word)
 {
 	return word & ~(TWI_TASK_STEP - 1);
@@ -87,7 +87,7 @@ static inline uint64_t twi_task_to(uint64_t word, enum twi_task_state state)
 	return (word & ~(TWI_TASK_STATE_MASK | TWI_TASK_RESULT_MASK)) | (uint64_t)state;
 }
 
-/* Returns the word with a result. 0 in these bits means none. */
+/* Adds a result to a state word that has none. In the word, 0 stands for no result. */
 static inline uint64_t twi_task_with_result(uint64_t word, int result)
 {
 	return word + ((uint64_t)result + 1) * TWI_TASK_RESULT_ONE;
