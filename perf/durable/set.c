@@ -7,8 +7,8 @@
  *                        later
  *     flush [COUNT]      schedule + flush without a window, by 1 and by 16 threads, and a commit of
  *                        SQLite in turn with it
- *     open [MILLIONS]    reopens a file of so many pending timers after a kill: the time to the first
- *                        run, and until the near window is in memory
+ *     open [MILLIONS]    reopens a file of so many pending timers after a kill: the time to the
+ *                        first run, and until the near window is in memory
  *     far [MILLIONS]     opens a file of so many pending timers, none of them near: memory
  *     late [COUNT]       the lateness of stored timers that become due
  */

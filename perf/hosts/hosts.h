@@ -10,7 +10,9 @@
 
 struct hosts_figures {
 	double restart_ns; /* the cost of starting a random pending timer again */
-	/* The cost of one run, if all timers run within a second. Below 0: some timer did not run. */
+	/*
+	 * The cost of one run, if all timers run within a second. Below 0: some timer did not run.
+	 */
 	double fire_ns;
 };
 
