@@ -27,8 +27,8 @@ struct bench {
 };
 
 /*
- * Kinds whose callbacks count their timeouts. The last two also take the lateness, of each timeout
- * or of every eighth.
+ * Kinds whose callbacks count their timeouts. The last two also measure the lateness, of each
+ * timeout or of every eighth.
  */
 extern const struct tw_kind bench_kind;
 extern const struct tw_kind bench_kind_owned; /* with --loop */

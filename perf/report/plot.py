@@ -6,12 +6,13 @@ usage: tickwheel-perf plot RESULT.json... [--output FOLDER]
 
 Writes each picture for which the rows have data into the folder (by default the current one), and prints its name:
 
-    pending.svg             what a pair costs beside ever more pending        scale pending
-    producers.svg           pairs a second by ever more producers             scale producers
-    lateness-WORKLOAD.svg   how late how many of the timeouts were            compare light fire, run light
+    pending.svg             the cost of a pair while more and more are pending scale pending
+    producers.svg           pairs a second by more and more producers         scale producers
+    lateness-WORKLOAD.svg   the lateness of each share of the timeouts        compare light fire, run light
     peers-WORKLOAD.svg      the engines side by side, and the floor           compare schedule-cancel ...
 
-exit code: 0 good; 1 a file cannot be written, or a row tells of a loss; 2 the input is wrong, or there is nothing in it to draw
+exit code: 0 good; 1 a file cannot be written, or a row reports a loss; 2 the input is wrong, or there is nothing in it
+to draw
 """
 import argparse
 import json

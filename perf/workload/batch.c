@@ -3,10 +3,10 @@
  * batch: schedules and cancels groups of timeouts, each group by one call, or by single calls for
  * comparison. Either nothing else is pending, or a million timeouts are.
  *
- * One operation is a pair: one schedule and one cancel, by whichever call. Without "live", timeouts
- * are scheduled for 30 s and cancelled before the worker has taken them. Scope: the same, by single
- * schedules into a scope and the end of the scope; creating and destroying the scope is not timed.
- * Live: as in live-ring, the oldest timeouts are cancelled in the wheel, and new ones replace them.
+ * One operation is a pair: one schedule and one cancel. Without "live", timeouts are scheduled for
+ * 30 s and cancelled before the worker has taken them. Scope: the same, by single schedules into a
+ * scope and the end of the scope; creating and destroying the scope is not timed. Live: as in
+ * live-ring, the oldest timeouts are cancelled in the wheel, and new ones replace them.
  *
  * In every sixteenth batch, the schedules and the cancels are also timed separately. The result is
  * the median time of the library's calls, minus the cost of the clock reads around them.

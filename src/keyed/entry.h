@@ -92,9 +92,8 @@ struct tw_keyed {
 	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
 	/* [atomic E52] retired entries that the reclaimer has not taken yet */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
-	_Atomic uint32_t reclaims; /* [atomic E54] pushes that the reclaimer has not finished */
-	struct tw_keyed
-		*work_next; /* [handoff E54] the next table that the reclaimer must look at */
+	_Atomic uint32_t reclaims;   /* [atomic E54] pushes that the reclaimer has not finished */
+	struct tw_keyed *work_next;  /* [handoff E54] the next table in the reclaimer's list */
 	struct tw_keyed *grace_next; /* only the reclaimer uses this field and the next one */
 	struct twi_keyed_entry
 		*grace; /* entries in the grace period that the reclaimer waits for */

@@ -296,7 +296,10 @@ static void on_timer(struct tw_handle self, void *task)
 {
 	(void)self;
 	pthread_cleanup_push(timer_done, task);
-	/* In a forked child the timer may still be its parent's. Then the task is left alone. */
+	/*
+	 * In a forked child the timer may belong to a task of the parent, which the child must not
+	 * touch.
+	 */
 	if (!twi_task_of_parent(task))
 		timer_expired(task);
 	pthread_cleanup_pop(1);

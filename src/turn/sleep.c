@@ -124,8 +124,9 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 }
 
 /*
- * A timeout that is due at the same tick as the first one, or later, must not wake the worker. So
- * the published deadline is the begin of that tick. Returns when the first timeout is due.
+ * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
+ * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
+ * that tick. Returns when the first timeout is due.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {

@@ -85,22 +85,22 @@ struct twi_worker {
 	struct twi_watch *watch;              /* [const] NULL: no run is slow */
 	struct twi_measure *measure;          /* [const] NULL: runs are not measured */
 	bool runs_checked;                    /* [const] there is a bound, or a measurement */
-	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] when its next run begins, about */
+	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough begin of the next run */
 	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is due before this */
-	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] and due at this tick or before */
+	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] the last tick of the batch */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next in `due` to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
 	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] a timeout due later becomes fresh */
-	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] look at this expired_count */
-	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] pause at this expired_count */
-	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] and at this time */
+	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] next check: expired_count */
+	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] poll's end: expired_count */
+	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] poll's end: time */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
-	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: the next comes at once */
+	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: another poll follows */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] with the holes */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
