@@ -43,8 +43,8 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 	}
 	TWI_TEST_POINT("expire:seen");
 	/*
-	 * RELAXED: only one swap succeeds. A first reschedule would have changed the state word, so
-	 * this swap would fail.
+	 * RELAXED: only one swap succeeds. If the timeout's first reschedule came meanwhile, it has
+	 * changed the state word, so this swap fails.
 	 */
 	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
 		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));

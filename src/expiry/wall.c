@@ -70,9 +70,9 @@ int64_t twi_wall_first_ns(const struct twi_worker *worker)
 }
 
 /*
- * Reads the engine's clock before and after the wall clock. The true difference lies between the
- * two results. Returns the smaller one, so that a deadline computed from it may be late but is
- * never early.
+ * Reads the engine's clock before and after the wall clock, which gives two differences. The true
+ * one lies between them. Returns the smaller one, so that a deadline computed from it may be late
+ * but is never early.
  */
 int64_t twi_wall_ahead_ns(struct tw_clock *clock)
 {

@@ -180,7 +180,7 @@ bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word)
 }
 
 /*
- * Clears GONE before the timer is set, because the new timer may come at once and set the flag
+ * Clears GONE before the timer is set, because the new timer may expire at once and set the flag
  * again.
  */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
@@ -213,7 +213,9 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry)
 			twi_keyed_end_stopped(entry, word);
 			return;
 		}
-		/* The timer has already come. */
+		/*
+		 * The timer has already expired or was handed back, so the entry needs another one.
+		 */
 		error = twi_keyed_renew_timer(entry, 0);
 	}
 	if (error != 0)

@@ -321,8 +321,8 @@ static uint32_t waiting_mark(void)
 }
 
 /*
- * Creates the reclaimer, or runs one turn if that fails. The caller must have the claim, and its
- * table must still have retired entries.
+ * Creates the reclaimer, or runs one turn if that fails. The caller must have the claim, and the
+ * reclaimer must not have finished with its table.
  */
 static void work_begin(void)
 {

@@ -27,17 +27,17 @@
  *     STARTING, gone set   its timer, handed back   if the engine stops; the task's thread ends it
  *     RUNNING,             (OWNED: or expired)
  *     OWNED
- *     OWNED     ABANDONED  ender                    if its timer is still to come
- *     OWNED     FREE       ender                    if its timer has come (gone), or never will
+ *     OWNED     ABANDONED  ender                    if its timer will still expire or be handed back
+ *     OWNED     FREE       ender                    if its timer did (gone), or never will
  *     ABANDONED FREE       its timer
  *
  * The timer. From its submit to its end a task has one timeout in the engine, so that
  * tw_engine_stop reaches each task that no thread has at the time. `gone` means that there is none.
  * The timeout is scheduled for never, and gets a deadline only when the task is WAITING. So it can
- * expire only in WAITING, or in a state after a cancel or drop of a waiting task. It comes back
- * exactly once (it expires, or is handed back), unless tw_cancel reports that it never will. After
- * an attempt has begun, its timer is spent. The next one is made before the attempt runs. It is the
- * first schedule inside the timer's callback, which no limit of the engine rejects.
+ * expire only in WAITING, or in a state after a cancel or drop of a waiting task. It expires or is
+ * handed back exactly once, unless tw_cancel reports that it never will. When an attempt begins,
+ * the task's timer has expired. The next timer is made before the attempt runs. It is the first
+ * schedule inside the timer's callback, which no limit of the engine rejects.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H

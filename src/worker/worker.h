@@ -133,9 +133,9 @@ struct twi_worker {
 	_Atomic int64_t latest_ns;                    /* [worker] */
 	_Atomic uint64_t executor_rejected_count;     /* [worker] */
 	_Atomic uint64_t dropped_count;               /* [worker] */
-	_Atomic uint64_t late_count;                  /* [atomic] each late run counts */
+	_Atomic uint64_t late_count;                  /* [atomic] added by any running thread */
 	_Atomic uint64_t periodic_run_count;          /* [worker] */
-	_Atomic uint64_t chain_expired_count;         /* [atomic] a chain's last run counts */
+	_Atomic uint64_t chain_expired_count;         /* [atomic] added by any running thread */
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 

@@ -14,7 +14,7 @@ final class Peer {
 	private static final double WARM_MOST = 1.5;
 	private static final double STABLE = 1.1;
 	private static final long LIGHT_PERIOD_NS = 1_000_000;
-	/* So short that the producer schedules without a pause in the warm-up. */
+	/* In the warm-up: the fastest rate with which every worker keeps up. */
 	private static final long WARM_LIGHT_PERIOD_NS = 10_000;
 
 	private final Engine.Maker maker;
