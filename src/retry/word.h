@@ -27,8 +27,8 @@
  *     STARTING, gone set   its timer, handed back   if the engine stops; the task's thread ends it
  *     RUNNING,             (OWNED: or expired)
  *     OWNED
- *     OWNED     ABANDONED  ender                    if its timer will still expire or be handed back
- *     OWNED     FREE       ender                    if its timer did (gone), or never will
+ *     OWNED     ABANDONED  ender                    if its timer has not ended yet
+ *     OWNED     FREE       ender                    if its timer has ended (gone or cancelled)
  *     ABANDONED FREE       its timer
  *
  * The timer. From its submit to its end a task has one timeout in the engine, so that
