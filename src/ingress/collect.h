@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes the nodes from the rings. */
+/* Takes the entries out of the rings. */
 #ifndef TWI_INGRESS_COLLECT_H
 #define TWI_INGRESS_COLLECT_H
 

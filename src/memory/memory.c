@@ -69,8 +69,8 @@ void twi_allocator_set(const struct tw_allocator *allocator)
 {
 	twi_tsan_release(&current_allocator);
 	/*
-	 * E11: pairs with twi_allocator(). Publishes the struct. Otherwise a thread could call
-	 * through a half-written one.
+	 * E11: pairs with twi_allocator(). Publishes the struct. Otherwise a thread could read a
+	 * half-written struct and call a wrong function.
 	 */
 	twi_store_release(&current_allocator, allocator != NULL ? allocator : &page_allocator);
 }
