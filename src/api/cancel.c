@@ -79,7 +79,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, stru
 		count = twi_lane_end_count_as(lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
-	/* Only the ring's stale entry names the node, so this thread owns it. */
+	/*
+	 * If the timeout was in a ring, only a stale entry still names the node, so this thread
+	 * owns it.
+	 */
 	if (state == TWI_WORD_INIT)
 		twi_pool_give_warm(&thread->stock, node);
 	return count;
@@ -149,7 +152,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	 * swap would fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
-	/* E10: stop keeps the engine until the section ends. */
+	/* E10: stop does not let the engine be freed until the RCU section ends. */
 	twi_rcu_enter();
 	/*
 	 * E4: these fields belong to our timeout only if a compare-and-swap below succeeds.
@@ -213,10 +216,7 @@ local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi
 	}
 }
 
-/*
- * Cancels a timeout in the wheel of `worker`, which belongs to the calling thread. Returns true if
- * this call cancelled it.
- */
+/* Cancels a timeout in the calling thread's own wheel. Returns true if this call cancelled it. */
 static inline TWI_WORKER_UNCHECKED bool
 own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
 {
@@ -229,10 +229,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	uint64_t word = twi_load_relaxed(&node->word);
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
-	/*
-	 * RELAXED: only the thread that completes stop sets `sweeping`. That thread owns the wheel,
-	 * so it is this thread.
-	 */
+	/* RELAXED: only the thread that owns the wheel sets `sweeping`, and that is this thread. */
 	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 	if (twi_node_worker(node) != worker)
@@ -265,7 +262,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* Returns whether a run of the chain is under way and no cancel has stopped the chain yet. */
+/* Returns whether the chain's callback runs, and no cancel has stopped the chain yet. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
 	return twi_word_same(word, handle.generation) && twi_word_running(word) &&
@@ -295,7 +292,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	struct twi_worker *worker;
 	bool won = false;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	/*
 	 * E4: the worker that is read here belongs to our timeout only if the swap succeeds, as in
 	 * victim_cancel.
@@ -442,7 +439,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	struct twi_worker *worker;
 	uint64_t word = handle.generation;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
@@ -494,7 +491,7 @@ int tw_cancel(struct tw_handle handle)
 		return owned_cancel(handle);
 	if (TWI_UNLIKELY(twi_fork_epoch != 0))
 		return forked_cancel(handle);
-	/* RELAXED: the swap decides. */
+	/* RELAXED: only selects a path. The swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.generation &&
 	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
 		return quick_cancel(handle);
@@ -554,7 +551,10 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		 */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
-		/* If an executor has rejected the timeout, it is pending again. */
+		/*
+		 * If an executor has rejected the timeout, it is pending again and can be
+		 * cancelled.
+		 */
 		if (TWI_UNLIKELY(twi_word_same(word, handle.generation) && twi_word_pending(word)))
 			outcome = tw_cancel(handle);
 		if (outcome != TW_CANCEL_RUNNING) {

@@ -58,8 +58,8 @@ struct sweep {
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
-	bool sweeping;               /* stop frees the cancelled nodes that it finds */
-	bool batch_begun;            /* a timeout was in the wheel */
+	bool sweeping;               /* stop frees cancelled nodes itself, so none is pushed */
+	bool batch_begun;            /* `batch` is in use: a timeout was in the wheel */
 	bool other;                  /* the next handle must be cancelled by tw_cancel */
 	void *node[BLOCK];           /* swapped, but not counted, pushed or freed yet */
 	struct twi_batch batch;
@@ -68,7 +68,7 @@ struct sweep {
 	void *arg;
 };
 
-/* The fields of a timeout that are needed after its swap. */
+/* The fields of a timeout that are needed after its swap, when the node may no longer be read. */
 struct victim {
 	const struct tw_kind *kind;
 	void *arg;
@@ -168,7 +168,7 @@ static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 		twi_batch_add_cancelled(&sweep->batch, sweep->node[i]);
 }
 
-/* Does the rest of the work for a block, after its swaps. */
+/* Does all work for a block that follows its swaps. */
 static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uint64_t state,
 				   size_t count)
 {
@@ -189,7 +189,7 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	batch->at += count;
 }
 
-/* Returns whether the timeout waits in `state`, with no mark other than rescheduled. */
+/* Returns whether the word has this generation and state, and no mark bit except rescheduled. */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {
 	return ((word ^ generation) & ~TWI_WORD_RESCHEDULED) == state;

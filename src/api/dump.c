@@ -195,7 +195,7 @@ static void wheel_write(const struct dump *dump, const struct twi_snapshot *snap
 	ingress_write(dump, &snapshot->ingress);
 }
 
-/* Whether the calling thread may touch the worker's data. */
+/* Returns whether the calling thread may touch the worker's data. */
 static bool worker_is_caller(const struct tw_engine *engine)
 {
 	return twi_worker_inside(&engine->worker) ||

@@ -154,8 +154,8 @@ static bool seats_taken(const struct tw_engine *engine)
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	/*
-	 * E12: pairs with the finisher's store of STOPPED. Without it the caller could free memory
-	 * that a callback still uses.
+	 * E12: pairs with the store of STOPPED by the thread that completes stop. Without it the
+	 * caller could free memory that a callback still uses.
 	 */
 	uint32_t state = twi_load_acquire(&engine->worker.state);
 

@@ -79,7 +79,7 @@ static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *
 	return (uint64_t)(uintptr_t)chain * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)now_ns;
 }
 
-/* If `ret_id` is not NULL, writes the id before the push. */
+/* Schedules a chain. If `ret_id` is not NULL, writes the id before the push. */
 static int periodic_schedule(struct tw_engine *engine, const struct tw_period *period,
 			     const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle,
 			     tw_id *ret_id)
@@ -132,8 +132,8 @@ int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *pe
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
 	/*
-	 * RELAXED: if this thread runs the timeout, no other thread changes the generation in the
-	 * state word.
+	 * RELAXED: if this thread runs the timeout's callback, no other thread changes the word's
+	 * generation.
 	 */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
@@ -147,7 +147,10 @@ static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run 
 	return TWI_CONTAINER_OF(run, struct twi_chain_run, run);
 }
 
-/* Finds the run in which the calling thread may set an interval. */
+/*
+ * Finds the calling thread's run of this chain, in which it may set an interval. Returns an error
+ * if there is none.
+ */
 static int own_run_find(struct tw_handle self, int64_t interval_ns, struct twi_chain_run **ret_own)
 {
 	if (!twi_handle_sane(self))

@@ -205,10 +205,7 @@ static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 	uint64_t word;
 	int64_t seen_ns;
 
-	/*
-	 * RELAXED: only the thread that completes stop sets `sweeping`. That thread owns the wheel,
-	 * so it is this thread.
-	 */
+	/* RELAXED: only the thread that owns the wheel sets `sweeping`, and that is this thread. */
 	if (worker == NULL || twi_node_worker(node) != worker ||
 	    twi_load_relaxed(&worker->sweeping))
 		return false;
@@ -345,7 +342,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	}
 	if (twi_thread_self.wheel_of != NULL && own_reschedule(handle, delay_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
@@ -353,7 +350,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* The short path of postpone, for a thread that has a pin. */
+/* The short path of postpone. The thread must have a pin, which replaces the RCU section. */
 static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -398,7 +395,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 		return owned_reschedule(handle, deadline_ns);
 	if (own_change(handle, &twi_thread_self, deadline_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	outcome = postpone(handle, deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))

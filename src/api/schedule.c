@@ -35,7 +35,7 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* Results of an offer. The public functions never return them. */
+/* Results of steps inside this file. The public functions never return them. */
 enum {
 	/* The engine does not accept timeouts: it is not started yet, or has stopped. */
 	NOT_OPEN = 1,
@@ -201,7 +201,7 @@ static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *
 		 * push.
 		 */
 		twi_rcu_enter();
-		/* RELAXED: this thread reads nothing that was published with the state. */
+		/* RELAXED: no other data is read because of the state. */
 		if (TWI_LIKELY(twi_state_accepts(twi_load_relaxed(&worker->state))))
 			break;
 		twi_rcu_leave();
@@ -228,7 +228,9 @@ TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *th
 	return error;
 }
 
-/* Returns the state of a timeout of this kind in the wheel of the worker's own thread. */
+/*
+ * Returns the state in which a timeout of this kind begins if the worker's own thread schedules it.
+ */
 static inline uint64_t local_state(const struct tw_kind *kind)
 {
 	return kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED;

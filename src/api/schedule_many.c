@@ -94,7 +94,10 @@ static TWI_COLD void item_rejected(struct batch *batch, int error)
 	batch->at++;
 }
 
-/* Most items have the kind of the item before. That kind is not checked again. */
+/*
+ * Checks a kind. Most items have the same kind as the item before, and that kind is not checked
+ * again.
+ */
 static inline int kind_check(struct batch *batch, const struct tw_kind *kind)
 {
 	int error;
@@ -115,7 +118,7 @@ static inline int item_check(struct batch *batch, const struct tw_item *item)
 	return kind_check(batch, item->kind);
 }
 
-/* Reads the clock at most once, and only if an item needs it. */
+/* Returns the deadline for items that are due at once. Reads the clock at most once per call. */
 static TWI_COLD int64_t past_ns(struct batch *batch)
 {
 	if (batch->past_ns == TW_NEVER)
@@ -123,7 +126,9 @@ static TWI_COLD int64_t past_ns(struct batch *batch)
 	return batch->past_ns;
 }
 
-/* If the items' times are deadlines, base_ns and past_before_ns are 0. */
+/*
+ * Computes an item's deadline. If the items' times are deadlines, base_ns and past_before_ns are 0.
+ */
 static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns < batch->past_before_ns))
@@ -210,7 +215,7 @@ static inline void node_add(struct span *span, struct twi_node *node, uint64_t g
 	twi_batch_add(&span->batch, node, generation);
 }
 
-/* Adds the next item, which is valid. */
+/* Adds the next item, which must be valid. Returns 0, or the error with which it is rejected. */
 static inline int span_item(struct batch *batch, struct span *span, const struct tw_item *item)
 {
 	struct twi_node *node = node_take(span->thread);
@@ -296,7 +301,7 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 
 	/* E10: the RCU section lasts from the look at the engine's state to the end of the push. */
 	twi_rcu_enter();
-	/* RELAXED: this thread reads nothing that was published with the state. */
+	/* RELAXED: no other data is read because of the state. */
 	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&span.worker->state)))) {
 		twi_rcu_leave();
 		return false;
@@ -368,7 +373,7 @@ static int arguments_check(const struct tw_engine *engine, const struct tw_item 
 	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
-/* Returns the time from which delays count. */
+/* Returns the time from which the items' delays count. */
 static int64_t begin_ns(struct tw_engine *engine)
 {
 	int64_t now_ns;

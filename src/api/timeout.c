@@ -70,7 +70,7 @@ static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
 	uint64_t before, word;
 
-	/* E4: the deadline is not older than this state word. */
+	/* E4: the deadline that is read next is not older than this state word. */
 	word = twi_load_acquire(&node->word);
 	do {
 		before = word;
@@ -160,8 +160,11 @@ static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *e
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: as in wall_deadline_read. */
-	/* E4: the engine was read before this state word. */
+	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	/*
+	 * E4: `engine` was read before this state word, so it belongs to the timeout if the word
+	 * does.
+	 */
 	word = twi_load_acquire(&node->word);
 	if (twi_word_same(word, handle.generation) && chain_alive(word))
 		engine = twi_engine_front(engine);

@@ -21,7 +21,7 @@ static inline struct twi_clock_system *twi_clock_system_of(struct tw_clock *cloc
 	return TWI_CONTAINER_OF(clock, struct twi_clock_system, clock);
 }
 
-/* Common functions for the ops tables. */
+/* Functions that the ops tables of these clocks share. */
 int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park);
 void twi_clock_system_detach(struct tw_clock *clock, struct twi_park *park);
 bool twi_clock_system_busy(struct tw_clock *clock);

@@ -59,8 +59,8 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 	struct twi_park *expected = NULL;
 
 	/*
-	 * E9: pairs with the load in twi_clock_virtual_set(). The park must be initialised before a
-	 * mover wakes it.
+	 * E9: pairs with the load in sleeper_wake(). The park must be initialised before a mover
+	 * wakes it.
 	 */
 	if (!twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park))
 		return -EBUSY;
@@ -161,8 +161,9 @@ static void sleeper_wake(struct twi_clock_virtual *self)
 	sleeper = twi_load_acquire(&self->sleeper);
 	TWI_TEST_POINT("clock_set:moved");
 	/*
-	 * If the epoch is the parent's, the worker does not sleep in this process, and its
-	 * descriptor is shared with the parent. RELAXED: as in virtual_inherit().
+	 * If fork_epoch is the parent's, the worker does not exist in this process, and its
+	 * descriptor is shared with the parent. So it must not be woken. RELAXED: as in
+	 * virtual_inherit().
 	 */
 	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
 		twi_park_wake(sleeper);

@@ -73,7 +73,7 @@ static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *w
 		.lane = lane,
 		.entry = lane->ring.entry,
 		.mask = lane->ring.mask,
-		/* RELAXED: only the producer writes it. */
+		/* RELAXED: only the producer writes the tail. */
 		.tail = twi_load_relaxed(&lane->ring.tail),
 	};
 	batch->room = batch->tail + twi_ring_known_room(&lane->ring);
@@ -117,7 +117,7 @@ static inline void twi_batch_end(struct twi_batch *batch)
 
 	if (TWI_UNLIKELY(batch->first != NULL))
 		twi_batch_push_chain(batch);
-	/* RELAXED: only the producer writes it. */
+	/* RELAXED: only the producer writes the tail. */
 	if (TWI_LIKELY(batch->tail != twi_load_relaxed(&ring->tail)))
 		twi_ring_raise(ring, batch->tail, twi_lane_unfenced(batch->lane));
 	twi_lane_pushed(batch->lane);

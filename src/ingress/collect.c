@@ -159,7 +159,7 @@ static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, str
 static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct twi_lane *lane,
 					    uint64_t count)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes the mark. */
 	if (count >= TWI_RING_BUSY && !twi_load_relaxed(&lane->unfenced))
 		lane_unfence(worker, lane);
 }

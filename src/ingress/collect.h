@@ -5,7 +5,7 @@
 
 #include "ingress/lanes.h"
 
-/* Moves the timeouts that the ring names into the wheel or out of it. */
+/* Takes entries out of a lane's ring: transfers or reclaims the timeouts that they name. */
 TWI_WORKER_ONLY twi_lane_step twi_lane_collect;
 
 #endif

@@ -29,7 +29,7 @@ void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane);
  */
 void twi_lane_far_pushed(struct twi_lane *lane);
 
-/* Makes sure that the worker looks at the lane. */
+/* Calls twi_lane_join if the lane has not joined yet. */
 void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane);
 
 /*

@@ -44,7 +44,10 @@ struct twi_resting {
 	uint32_t number[TWI_REST_MOST];
 };
 
-/* Lets idle lanes rest. If ret->count is not 0, a barrier and twi_lanes_rested() must follow. */
+/*
+ * Lets idle lanes rest. If it sets ret->count to more than 0, a barrier and twi_lanes_rested() must
+ * follow.
+ */
 TWI_WORKER_ONLY void twi_lanes_rest(struct twi_worker *worker, struct twi_resting *ret);
 
 /*

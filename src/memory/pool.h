@@ -49,7 +49,7 @@ enum {
  */
 struct twi_block {
 	struct twi_block *next;
-	ck_stack_entry_t depot; /* used in a magazine's first block */
+	ck_stack_entry_t depot; /* used only in a magazine's first block */
 	char rest[TWI_BLOCK_BYTES - 3 * sizeof(void *)];
 	struct twi_block *ahead; /* TWI_BLOCK_AHEAD blocks further in its magazine, or NULL */
 };
@@ -64,7 +64,7 @@ struct twi_stock {
 	uint32_t give_count;
 	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps no blocks */
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last blocks put into `give` */
-	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of warm blocks */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack: blocks that it gave back */
 	uint32_t warm_count;
 };
 

@@ -210,7 +210,7 @@ void twi_slab_cap_set(uint64_t bytes)
 
 uint64_t twi_slab_bytes(void)
 {
-	/* RELAXED: only a counter. */
+	/* RELAXED: one number, and no other data is read because of its value. */
 	return (uint64_t)twi_load_relaxed(&next_index) * TWI_SLAB_BYTES;
 }
 

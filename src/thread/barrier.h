@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /*
- * Returns false if the system has no such barrier. Then each side must have its own fence. The
+ * Returns whether the system has such a barrier. If not, each side must have its own fence. The
  * answer never changes.
  */
 bool twi_barrier_able(void);

@@ -33,19 +33,19 @@ extern uint32_t twi_fork_epoch;
  */
 #define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
-/* The epoch in which this process last made the library its own. [atomic] */
+/* The value of twi_fork_epoch when this process last made the library its own. [atomic] */
 extern _Atomic uint32_t twi_fork_taken;
 
-/* Makes forks count from now on. Called when an engine is made. */
+/* Makes twi_fork_count count from now on. Called when an engine is made. */
 void twi_fork_watch(void);
 
 /*
- * Counts a fork. Called first in each child, before anything else of the library. `from_callback`:
+ * Counts a fork. Called in each child before any other function of the library. `from_callback`:
  * the forking thread was inside a callback.
  */
 void twi_fork_count(bool from_callback);
 
-/* Returns whether the library, with all its data, still belongs to a parent. */
+/* Returns whether this is a forked child that has not made the library its own yet. */
 bool twi_forked(void);
 
 /* Makes the library this process's own from here on. */

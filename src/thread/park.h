@@ -34,7 +34,7 @@ void twi_park_fd_raise(int event_fd);
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
 	int event_fd;          /* [const] wakers raise it; -1: `word` is the futex */
-	int wait_fd;           /* [const] the sleeper waits on it and on a timer */
+	int wait_fd;           /* [const] the timerfd of park_fd.h */
 	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] set while awake; read by a waker that saw PARKED */
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
@@ -120,7 +120,7 @@ static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 		twi_park_fd_raise(event_fd);
 }
 
-/* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is about to. */
+/* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is just doing so. */
 static inline bool twi_park_take_back(struct twi_park *park)
 {
 	/*
@@ -153,7 +153,9 @@ static inline void twi_park_wake(struct twi_park *park)
 {
 	int event_fd, timer_fd;
 
-	/* E8: pairs with twi_park_prepare(). The reason must be stored before this load. */
+	/*
+	 * E8: pairs with twi_park_prepare(). The caller's reason must be stored before this load.
+	 */
 	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
 		return;
 	TWI_TEST_POINT("park:waking");

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-	/* More than any system needs for a thread that makes two system calls. */
+	/* The thread makes only two system calls. No system needs more stack for that. */
 	STACK_BYTES = 256 * 1024,
 };
 

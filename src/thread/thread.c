@@ -173,7 +173,7 @@ static void thread_inherit(void)
 		/* RELAXED: no other thread exists. */
 		twi_store_relaxed(&lanes_taken[word], own_lane(word));
 	twi_pins_forget();
-	/* The wheels belong to the parent. */
+	/* The wheels of these pointers belong to the parent's engines. */
 	twi_thread_self.wheel_of = NULL;
 	twi_thread_self.holds = NULL;
 }

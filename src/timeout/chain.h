@@ -26,7 +26,7 @@
 struct twi_chain {
 	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] always in a final state */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, except in recovery */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
@@ -44,8 +44,8 @@ _Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node
 	       "a stale reader finds atomics");
 
 /*
- * The mode of a timeout at a date of the wall clock (expiry/wall.h), which has one run. Its period
- * is the date. Users cannot set this mode.
+ * The mode of a chain that waits for a date of the wall clock (expiry/wall.h). It has one run, and
+ * period_ns is the date. Users cannot set this mode.
  */
 #define TWI_RULE_WALL UINT32_C(0xff)
 
@@ -79,7 +79,7 @@ static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 	return twi_load_relaxed(&chain->period_ns);
 }
 
-/* Must be called inside a run of the chain. RELAXED: as above. */
+/* Sets the period. Must be called inside a run of the chain. RELAXED: as above. */
 static inline void twi_chain_period_set(struct twi_chain *chain, int64_t period_ns)
 {
 	twi_store_relaxed(&chain->period_ns, period_ns);

@@ -56,7 +56,7 @@ _Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
 _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_node, word) + 8,
 	       "word and deadline are a pair");
 
-/* Not in the wheel. */
+/* The node is not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
 /*
  * The node is on one of the wheel's lists (wheel/list.h), for example unslotted: the nodes for

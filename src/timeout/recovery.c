@@ -140,7 +140,7 @@ void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *vi
 
 void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
 {
-	/* RELAXED: no thread has changed it since the fork. */
+	/* RELAXED: no thread has changed the word since the fork. */
 	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));
 
 	/*
@@ -171,8 +171,8 @@ bool twi_handle_inherited_release(struct tw_handle handle)
 }
 
 /*
- * Called when a block is about to become a timeout. By now the caller has done everything that the
- * timeout's callback must see.
+ * Called when a block is about to become a timeout. Reports a release to ThreadSanitizer: all that
+ * the caller has done so far happens before the timeout's callback.
  */
 static void block_taken(void *block)
 {

@@ -28,7 +28,7 @@ void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator 
 
 TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 {
-	/* E70: in a forked child, acquires the parent's blocks. */
+	/* E70: in a forked child, acquires the blocks that the parent's worker has added. */
 	struct twi_chunk_block *block = twi_load_acquire(&pool->blocks);
 
 	while (block != NULL) {

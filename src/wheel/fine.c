@@ -196,8 +196,9 @@ static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 }
 
 /*
- * Gives out all deadlines before `end`, from the run and from the fine wheel in turn. If both have
- * the same deadline, all nodes with it move to the fine wheel, which gives them out by sequence.
+ * Gives out all nodes with deadlines before `end`, by deadline, from the run and from the fine
+ * wheel. If both have nodes with the same deadline, the run's nodes move to the fine wheel, which
+ * gives all of them out by sequence number.
  */
 static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 				     struct twi_due_batch *batch)
@@ -282,7 +283,7 @@ static TWI_WORKER_ONLY uint64_t step_begin(const struct twi_wheel *wheel, uint64
 	return least(wheel->ops->next_due(wheel) - 1, limit);
 }
 
-/* Takes one step towards `limit`, with as many ticks as a step may have. */
+/* Takes one step towards `limit`, of at most step_ticks ticks. */
 static TWI_WORKER_ONLY void step(struct twi_wheel *wheel, uint64_t limit,
 				 struct twi_due_batch *batch)
 {

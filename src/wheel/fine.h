@@ -56,7 +56,7 @@ static inline TWI_WORKER_ONLY uint64_t twi_fine_present(const struct twi_wheel *
 	return wheel->before == 0 ? 0 : (wheel->before - 1) / wheel->tick_ns + 1;
 }
 
-/* Returns the time up to which all timeouts that were in the slots have been given out. */
+/* Returns the time before which all timeouts from the slots have been given out. */
 TWI_WORKER_ONLY uint64_t twi_fine_passed(const struct twi_wheel *wheel);
 
 /* Returns whether the run or the fine wheel holds a timeout. */
@@ -70,7 +70,10 @@ TWI_WORKER_ONLY bool twi_fine_owes(const struct twi_wheel *wheel);
 /* Takes timeouts out in any order, until the batch is full or all are out. */
 TWI_WORKER_ONLY void twi_fine_drain(struct twi_wheel *wheel, struct twi_due_batch *batch);
 
-/* Checks everything. Returns NULL or an error text. Adds the number of timeouts to `*count`. */
+/*
+ * Checks the run and the fine wheel. Returns NULL or an error text. Adds the number of timeouts to
+ * `*count`.
+ */
 TWI_WORKER_ONLY const char *twi_fine_check(const struct twi_wheel *wheel, uint64_t *count);
 
 /* Calls `visit` for each timeout of the run, and `visit_slot` for each slot of the fine wheel. */

@@ -45,7 +45,7 @@ struct twi_wheel_snapshot {
 		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: no more slots */
 };
 
-/* Fills `ret`. `now_ns`: the time that the ages are counted from. */
+/* Fills `ret`. `now_ns`: the present time, for the ages. */
 TWI_WORKER_ONLY void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 					     struct twi_wheel_snapshot *ret);
 

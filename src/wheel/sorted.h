@@ -30,7 +30,7 @@ struct twi_sorted_entry {
 
 struct twi_sorted {
 	size_t at TWI_WORKER_FIELD;    /* the first entry that is not given out yet */
-	size_t count TWI_WORKER_FIELD; /* entries, including those given out and the holes */
+	size_t count TWI_WORKER_FIELD; /* all entries: given out ones and holes, too */
 	size_t left TWI_WORKER_FIELD;  /* nodes that are not given out yet */
 	struct twi_sorted_entry *entry TWI_WORKER_FIELD; /* one of the arrays below */
 	struct twi_sorted_entry array[2][TWI_SORTED_MAX + TWI_SORTED_AHEAD] TWI_WORKER_FIELD;
@@ -44,7 +44,7 @@ static inline TWI_WORKER_ONLY bool twi_sorted_full(const struct twi_sorted *sort
 	return sorted->count == TWI_SORTED_MAX;
 }
 
-/* The array must not be full, and no node may be given out yet. */
+/* Adds a node. The array must not be full, and none of its nodes may have been given out yet. */
 static inline TWI_WORKER_ONLY void twi_sorted_add(struct twi_sorted *sorted, struct twi_node *node,
 						  uint64_t since)
 {

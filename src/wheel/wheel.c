@@ -187,7 +187,7 @@ TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uin
 	}
 }
 
-/* Removes a node that is not in a slot of this wheel. */
+/* Removes a node that is in the wheel, but in none of the slots of `ops`. */
 static TWI_NOINLINE TWI_WORKER_ONLY void elsewhere_remove(struct twi_wheel *wheel,
 							  struct twi_node *node)
 {

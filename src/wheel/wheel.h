@@ -69,7 +69,7 @@ struct twi_wheel_ops {
 struct twi_wheel {
 	const struct twi_wheel_ops *ops; /* [const] */
 	uint64_t tick_ns;                /* [const] */
-	int64_t epoch_ns;                /* [const] when tick 0 began, in the engine's clock */
+	int64_t epoch_ns;                /* [const] the time at which tick 0 began */
 
 	/* No slot holds a timeout that is due at or before this tick. */
 	uint64_t now TWI_WORKER_FIELD;
@@ -140,7 +140,7 @@ struct twi_wheel {
 	bool open;     /* [const] an advance also gives out due timeouts of the present tick */
 	/* In a wheel with an order: deadlines before this are due. Nanoseconds since the epoch. */
 	uint64_t before TWI_WORKER_FIELD;
-	/* In a wheel with an order: the number for the next timeout that is inserted. */
+	/* In a wheel with an order: the sequence number of the next timeout that is inserted. */
 	uint64_t sequence TWI_WORKER_FIELD;
 	struct twi_chunk_pool chunks TWI_WORKER_FIELD;
 	const void *owner; /* [const] the worker, for trace points */
@@ -191,7 +191,7 @@ TWI_WORKER_ONLY void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node
  */
 TWI_WORKER_ONLY void twi_wheel_insert_later(struct twi_wheel *wheel, struct twi_node *node);
 
-/* Makes the nodes of twi_wheel_insert_later due with the next advance. */
+/* Makes the nodes that twi_wheel_insert_later has put aside due in the next advance. */
 TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
@@ -296,8 +296,8 @@ TWI_WORKER_ONLY bool twi_wheel_try_file(struct twi_wheel *wheel, struct twi_node
 TWI_WORKER_ONLY void twi_wheel_file(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * For wheels: adds a node to the unslotted list, because there is no memory for its next slot. The
- * node is already counted.
+ * For wheels: adds a node to the unslotted list, because there is no memory for a slot entry. The
+ * node must already be counted.
  */
 TWI_WORKER_ONLY void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node);
 
