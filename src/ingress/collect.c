@@ -52,7 +52,10 @@ static struct twi_node *entry_node(uintptr_t entry)
 	return (struct twi_node *)(entry & ~TWI_ENTRY_CANCELLED);
 }
 
-/* Returns true if the timeout went into the wheel. */
+/*
+ * Moves the timeout that an entry names into the wheel. Returns false if the entry is stale or the
+ * timeout was cancelled.
+ */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
 	/*

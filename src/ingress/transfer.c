@@ -13,7 +13,10 @@
 #include "ingress/lanes.h"
 #include "ingress/reclaim.h"
 
-/* Returns true if the timeout went into the wheel. */
+/*
+ * Moves a timeout from a link queue into the wheel. If it was cancelled, frees its node instead and
+ * returns false.
+ */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
 	/*

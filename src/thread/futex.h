@@ -18,8 +18,8 @@
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 
 /*
- * Returns the time `until_ns` at which a wait that begins now must end. INT64_MAX, as argument and
- * as result, means no limit.
+ * Returns the time of CLOCK_MONOTONIC at which a wait that begins now and lasts `timeout_ns` must
+ * end. INT64_MAX, as argument and as result, means no limit.
  */
 int64_t twi_until_ns(int64_t timeout_ns);
 
