@@ -44,7 +44,7 @@ struct twi_batch {
 	uint64_t room; /* entries below this number are free */
 	/*
 	 * Like `room`, but for scheduled timeouts. In an engine with an order these never get ring
-	 * entries, so this is then the `tail` of the begin.
+	 * entries, so this is then `tail` as it was at the begin of the batch.
 	 */
 	uint64_t schedule_room;
 	/* The chain, or NULL. */

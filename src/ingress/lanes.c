@@ -30,8 +30,8 @@ static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struc
 bool twi_lane_idle(const struct twi_lane *lane)
 {
 	/*
-	 * Every queue must be empty, whatever its nodes' deadlines are: a rescheduled node in a
-	 * cancel queue may have the earliest deadline of all.
+	 * All three queues must be empty, whatever deadlines their nodes have: a rescheduled node
+	 * in the cancel queue may have the earliest deadline of all.
 	 */
 	return twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out) &&
 	       queue_idle(&lane->ingress, &lane->ingress_out) &&
