@@ -20,7 +20,7 @@ static struct entry *entry_find(const uv_loop_t *loop)
 
 	if (entry != NULL && atomic_load_explicit(&entry->loop, memory_order_acquire) == loop)
 		return entry;
-	/* E1 */
+	/* E152 */
 	entry = atomic_load_explicit(&entries, memory_order_acquire);
 	while (entry != NULL && atomic_load_explicit(&entry->loop, memory_order_acquire) != loop)
 		entry = entry->next;

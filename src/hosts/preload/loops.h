@@ -3,7 +3,7 @@
  * Which tw_uv_timers a loop has. The list of loops only grows: the entry of a loop that was closed
  * serves the next one.
  *
- * E1: an entry's loop is published (release) after its timers, and read with acquire, so that the
+ * E152: an entry's loop is published (release) after its timers, and read with acquire, so that the
  * thread that finds its loop there sees the timers. Only the thread that uses a loop looks for it or
  * changes its entry, so `timers` has no other reader.
  */
