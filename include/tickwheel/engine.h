@@ -76,7 +76,7 @@ enum tw_rejection {
 enum tw_check {
 	/** Not at all. */
 	TW_CHECK_NONE = 0,
-	/** Its sums and its sleep hint, each turn: O(slots). */
+	/** Whether its next due tick fits the number of timeouts and the present tick, each turn. */
 	TW_CHECK_CHEAP = 1,
 	/** A brute-force check of every pending timeout, each turn: for tests. */
 	TW_CHECK_FULL = 2,

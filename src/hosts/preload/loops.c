@@ -18,11 +18,10 @@ static struct entry *entry_find(const uv_loop_t *loop)
 {
 	struct entry *entry = last;
 
-	if (entry != NULL && atomic_load_explicit(&entry->loop, memory_order_acquire) == loop)
+	if (entry != NULL && atomic_load(&entry->loop) == loop)
 		return entry;
-	/* E152 */
-	entry = atomic_load_explicit(&entries, memory_order_acquire);
-	while (entry != NULL && atomic_load_explicit(&entry->loop, memory_order_acquire) != loop)
+	entry = atomic_load(&entries);
+	while (entry != NULL && atomic_load(&entry->loop) != loop)
 		entry = entry->next;
 	if (entry != NULL)
 		last = entry;
@@ -32,14 +31,13 @@ static struct entry *entry_find(const uv_loop_t *loop)
 /* Takes an entry that is free. The address of the entry itself keeps it from others meanwhile. */
 static struct entry *entry_reuse(void)
 {
-	struct entry *entry = atomic_load_explicit(&entries, memory_order_acquire);
+	struct entry *entry = atomic_load(&entries);
 
 	for (; entry != NULL; entry = entry->next) {
 		const uv_loop_t *none = NULL;
 
-		if (atomic_compare_exchange_strong_explicit(
-			    &entry->loop, &none, (const uv_loop_t *)(void *)entry,
-			    memory_order_acquire, memory_order_relaxed))
+		if (atomic_compare_exchange_strong(&entry->loop, &none,
+						   (const uv_loop_t *)(void *)entry))
 			return entry;
 	}
 	return NULL;
@@ -51,10 +49,9 @@ static struct entry *entry_make(void)
 
 	if (entry == NULL)
 		return NULL;
-	atomic_store_explicit(&entry->loop, (const uv_loop_t *)(void *)entry, memory_order_relaxed);
-	entry->next = atomic_load_explicit(&entries, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&entries, &entry->next, entry,
-						      memory_order_release, memory_order_relaxed))
+	atomic_store(&entry->loop, (const uv_loop_t *)(void *)entry);
+	entry->next = atomic_load(&entries);
+	while (!atomic_compare_exchange_weak(&entries, &entry->next, entry))
 		;
 	return entry;
 }
@@ -69,7 +66,7 @@ struct tw_uv_timers *twi_preload_timers_find(const uv_loop_t *loop)
 static void entry_free(struct entry *entry)
 {
 	entry->timers = NULL;
-	atomic_store_explicit(&entry->loop, NULL, memory_order_release);
+	atomic_store(&entry->loop, NULL);
 }
 
 struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop)
@@ -88,7 +85,7 @@ struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop)
 		entry_free(entry);
 		return NULL;
 	}
-	atomic_store_explicit(&entry->loop, loop, memory_order_release);
+	atomic_store(&entry->loop, loop);
 	last = entry;
 	return entry->timers;
 }

@@ -3,9 +3,9 @@
  * Which tw_uv_timers a loop has. The list of loops only grows: the entry of a loop that was closed
  * serves the next one.
  *
- * E152: an entry's loop is published (release) after its timers, and read with acquire, so that the
- * thread that finds its loop there sees the timers. Only the thread that uses a loop looks for it or
- * changes its entry, so `timers` has no other reader.
+ * Only the thread that uses a loop looks for it or changes its entry, so `timers` has no other reader.
+ * Other threads walk over the entry: all accesses to `loop`, `next` and the list are sequentially
+ * consistent, because they are rare.
  */
 #ifndef TWI_HOSTS_PRELOAD_LOOPS_H
 #define TWI_HOSTS_PRELOAD_LOOPS_H
