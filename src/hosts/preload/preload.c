@@ -13,8 +13,7 @@
 #include "hosts/uv_loop.h"
 
 #include <stdlib.h>
-
-#define EXPORTED __attribute__((visibility("default")))
+#include <tickwheel/export.h>
 
 static struct tw_uv_timer *ours(const uv_handle_t *handle)
 {
@@ -44,7 +43,7 @@ static void give_back(uv_handle_t *handle)
 	free(timer);
 }
 
-EXPORTED int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
+TW_API int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
 {
 	int result = twi_uv_real.timer_init(loop, handle);
 	struct tw_uv_timers *timers = result == 0 ? twi_preload_timers_of(loop) : NULL;
@@ -61,8 +60,8 @@ EXPORTED int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
 	return result;
 }
 
-EXPORTED int uv_timer_start(uv_timer_t *handle, uv_timer_cb callback, uint64_t timeout,
-			    uint64_t repeat)
+TW_API int uv_timer_start(uv_timer_t *handle, uv_timer_cb callback, uint64_t timeout,
+			  uint64_t repeat)
 {
 	struct tw_uv_timer *timer = ours_of(handle);
 
@@ -77,14 +76,14 @@ EXPORTED int uv_timer_start(uv_timer_t *handle, uv_timer_cb callback, uint64_t t
 	return twi_uv_real.timer_start(handle, callback, timeout, repeat);
 }
 
-EXPORTED int uv_timer_stop(uv_timer_t *handle)
+TW_API int uv_timer_stop(uv_timer_t *handle)
 {
 	struct tw_uv_timer *timer = ours_of(handle);
 
 	return timer == NULL ? twi_uv_real.timer_stop(handle) : tw_uv_timer_stop(timer);
 }
 
-EXPORTED int uv_timer_again(uv_timer_t *handle)
+TW_API int uv_timer_again(uv_timer_t *handle)
 {
 	if (ours_of(handle) == NULL || handle->timer_cb == NULL)
 		return twi_uv_real.timer_again(handle);
@@ -93,7 +92,7 @@ EXPORTED int uv_timer_again(uv_timer_t *handle)
 		       : uv_timer_start(handle, handle->timer_cb, handle->repeat, handle->repeat);
 }
 
-EXPORTED void uv_timer_set_repeat(uv_timer_t *handle, uint64_t repeat)
+TW_API void uv_timer_set_repeat(uv_timer_t *handle, uint64_t repeat)
 {
 	struct tw_uv_timer *timer = ours_of(handle);
 
@@ -102,21 +101,21 @@ EXPORTED void uv_timer_set_repeat(uv_timer_t *handle, uint64_t repeat)
 		(void)tw_uv_timer_set_repeat(timer, repeat);
 }
 
-EXPORTED uint64_t uv_timer_get_due_in(const uv_timer_t *handle)
+TW_API uint64_t uv_timer_get_due_in(const uv_timer_t *handle)
 {
 	const struct tw_uv_timer *timer = ours_of(handle);
 
 	return timer == NULL ? twi_uv_real.timer_get_due_in(handle) : tw_uv_timer_get_due_in(timer);
 }
 
-EXPORTED int uv_is_active(const uv_handle_t *handle)
+TW_API int uv_is_active(const uv_handle_t *handle)
 {
 	const struct tw_uv_timer *timer = ours(handle);
 
 	return timer == NULL ? twi_uv_real.is_active(handle) : tw_uv_timer_is_active(timer);
 }
 
-EXPORTED int uv_has_ref(const uv_handle_t *handle)
+TW_API int uv_has_ref(const uv_handle_t *handle)
 {
 	const struct tw_uv_timer *timer = ours(handle);
 
@@ -124,7 +123,7 @@ EXPORTED int uv_has_ref(const uv_handle_t *handle)
 }
 
 /* The handle's own mark stays right, for a timer that is given back. */
-EXPORTED void uv_ref(uv_handle_t *handle)
+TW_API void uv_ref(uv_handle_t *handle)
 {
 	struct tw_uv_timer *timer = ours(handle);
 
@@ -133,7 +132,7 @@ EXPORTED void uv_ref(uv_handle_t *handle)
 		(void)tw_uv_timer_ref(timer);
 }
 
-EXPORTED void uv_unref(uv_handle_t *handle)
+TW_API void uv_unref(uv_handle_t *handle)
 {
 	struct tw_uv_timer *timer = ours(handle);
 
@@ -142,7 +141,7 @@ EXPORTED void uv_unref(uv_handle_t *handle)
 		(void)tw_uv_timer_unref(timer);
 }
 
-EXPORTED void uv_close(uv_handle_t *handle, uv_close_cb closed)
+TW_API void uv_close(uv_handle_t *handle, uv_close_cb closed)
 {
 	if (ours(handle) != NULL)
 		give_back(handle);
@@ -168,7 +167,7 @@ static void visit_others(uv_handle_t *handle, void *to)
 }
 
 /* A program that closes all handles must not close ours. */
-EXPORTED void uv_walk(uv_loop_t *loop, uv_walk_cb visit, void *context)
+TW_API void uv_walk(uv_loop_t *loop, uv_walk_cb visit, void *context)
 {
 	struct walk walk = {twi_preload_timers_find(loop), visit, context};
 
@@ -176,7 +175,7 @@ EXPORTED void uv_walk(uv_loop_t *loop, uv_walk_cb visit, void *context)
 }
 
 /* What an earlier loop at this address has left is lost: it was never closed. */
-EXPORTED int uv_loop_init(uv_loop_t *loop)
+TW_API int uv_loop_init(uv_loop_t *loop)
 {
 	twi_preload_forget(loop);
 	return twi_uv_real.loop_init(loop);
@@ -189,7 +188,7 @@ static void count(uv_handle_t *handle, void *to)
 }
 
 /* If nothing but our own handles is left, they are closed, and the loop visits them once. */
-EXPORTED int uv_loop_close(uv_loop_t *loop)
+TW_API int uv_loop_close(uv_loop_t *loop)
 {
 	struct tw_uv_timers *timers = twi_preload_timers_find(loop);
 	size_t others = 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "hosts/preload/real.h"
 
+#include "base/compiler.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -27,7 +29,7 @@ static const struct {
 };
 
 /* Before the program's first statement, and before constructors of libraries that need this one. */
-__attribute__((constructor)) static void find(void)
+static TWI_CONSTRUCTOR void find(void)
 {
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		*(void **)((char *)&twi_uv_real + functions[i].offset) =
