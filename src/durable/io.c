@@ -111,7 +111,10 @@ static int dead_trim(struct tw_durable *set)
 	return count;
 }
 
-/* Once a second, because a failed try to shorten a long log takes milliseconds. */
+/*
+ * Measures the store's log once a second only: log_bytes may try in vain to shorten a long log,
+ * which takes milliseconds.
+ */
 static void log_judge(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;

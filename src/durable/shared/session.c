@@ -6,7 +6,10 @@
 #include <errno.h>
 
 enum {
-	/* Rows of one claim: some ten milliseconds, and others get their share. */
+	/*
+	 * The most rows of one claim. It takes some ten milliseconds, and leaves rows for other
+	 * sets.
+	 */
 	CLAIM_MAX = 1000,
 };
 
