@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* How the output is asked for. */
+/* The options of the output. */
 struct twi_tool_output {
 	FILE *out;
 	bool json;
 	size_t limit;
-	const char *kind; /* NULL: each */
+	const char *kind; /* NULL: all kinds */
 };
 
 /* Pending timers by kind and hour, then dead letters by kind, then the kinds that are paused. */

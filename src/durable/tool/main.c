@@ -68,7 +68,7 @@ static bool limit_read(const char *text, size_t *ret)
 	return errno == 0 && *end == '\0' && text[0] >= '0' && text[0] <= '9';
 }
 
-/* False: wrong usage. */
+/* Returns false if the usage is wrong. */
 static bool options_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	static const struct option options[] = {
@@ -117,7 +117,7 @@ static bool arguments_read(int count, char **texts, struct twi_tool_arguments *r
 	return true;
 }
 
-/* What was wrong with the file, for people. */
+/* Returns the message for an error of the file. */
 static const char *trouble_text(int error)
 {
 	switch (error) {
@@ -137,7 +137,7 @@ static const char *trouble_text(int error)
 	}
 }
 
-/* Tells it. */
+/* Prints the message for an error. */
 static int trouble(const struct twi_tool_arguments *arguments, int error)
 {
 	int holder = error == -EBUSY ? twi_tool_holder(arguments->path) : 0;
@@ -256,7 +256,7 @@ static const struct twi_tool_command *commands_of(const struct twi_tool_argument
 	return file_commands;
 }
 
-/* The command, if its argument is what it must be. */
+/* Returns the command, or NULL if there is no such command, or its argument is wrong. */
 static const struct twi_tool_command *command_of(struct twi_tool_arguments *arguments)
 {
 	for (const struct twi_tool_command *command = commands_of(arguments); command->name != NULL;
@@ -312,7 +312,7 @@ static enum exit_code run(const struct twi_tool_command *command,
 		perror("tickwheel-durable: the output");
 		return EXIT_TROUBLE;
 	}
-	/* A check has told what it found. */
+	/* A check has printed its result already. */
 	if (result != 0 && command->argument != TWI_TOOL_NOTHING)
 		fprintf(stderr, "tickwheel-durable: %s: there is none\n", arguments->argument);
 	return result == 0 ? EXIT_GOOD : EXIT_NOT;
