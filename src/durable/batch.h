@@ -38,7 +38,7 @@ void twi_batch_commit(struct tw_durable *set);
 
 /* Makes the set fail: from now on nothing is written, and no run begins. */
 void twi_set_fail(struct tw_durable *set, int error);
-/* Notes whether a condition holds. The state follows from all of them. */
+/* Notes whether a condition holds. The set's state follows from all its conditions. */
 void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds);
 
 #endif

@@ -3,7 +3,7 @@
  * [io] The I/O thread. One step reads the clocks, loads a slice of the near window, takes all
  * staged items, and then does the work that can wait.
  *
- * Sleep. If there is nothing to do, the thread sleeps until a timer is staged, but at most a
+ * Sleep. If there is nothing to do, the thread sleeps until a timer is staged. It sleeps at most a
  * second, because it must notice when the wall clock is set. Then it sleeps for the window, so that
  * other timers can join the batch. A caller that waits for an answer ends both sleeps. stage.c
  * shows that no wake-up is lost.

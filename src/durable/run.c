@@ -4,10 +4,11 @@
  *
  * The callback holds the timer (word.h), and checks whether it may run. If it may, it runs the
  * timer. Otherwise it marks the timer as due, and leaves the rest to the I/O thread. That happens
- * if the wall clock is behind, the kind is paused or at its bound, the start must be stored first,
- * or no run may begin at all. The callback's last step on the timer is a swap of the word. After
- * that the timer may be freed, unless the swap makes this thread push it. So the code that follows
- * uses copies. `inside` counts the callbacks. A callback leaves it by its last access to the set.
+ * if the wall clock is behind, the kind is paused or at its bound, or the start must be stored
+ * first. It also happens if no run may begin at all. The callback's last step on the timer is a
+ * swap of the word. After that the timer may be freed, unless the swap makes this thread push it.
+ * So the code that follows uses copies. `inside` counts the callbacks. A callback leaves it by its
+ * last access to the set.
  */
 #include "durable/run.h"
 
@@ -29,7 +30,7 @@ int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 
 /*
  * Counts a run of a kind, or returns false if the kind is paused or at its bound. RELAXED, both:
- * only a bound. The addition that counts a run also decides whether it may begin.
+ * the count publishes nothing. The addition that counts a run also decides whether it may begin.
  */
 static bool kind_enter(struct twi_durable_kind *kind)
 {

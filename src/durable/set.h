@@ -98,7 +98,7 @@ struct twi_durable_timer {
 	_Atomic uint64_t word;         /* [atomic E101] */
 	struct tw_durable_id id;       /* [const] */
 	struct twi_durable_kind *kind; /* [const] */
-	int64_t due_ns;                /* the holder's, as the two below */
+	int64_t due_ns;                /* belongs to the holder, as do the two below */
 	int64_t next_ns;               /* the next deadline, set by the run */
 	/* CLOCK_BOOTTIME: a run that a shared store has confirmed must begin before. */
 	int64_t until_ns;

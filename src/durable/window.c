@@ -3,7 +3,8 @@
  * [io] The near window. All timers up to the cursor, in the order of (due, place, serial), are in
  * memory. So a new or moved timer before the cursor stays in memory, and a load never looks back.
  * One thread both commits and loads, so no timer is skipped. Kinds that count elapsed time have a
- * window of their own, on their own clock, and each of the two may take half of the memory.
+ * window of their own, on their own clock. Then each of the two windows may take half of the
+ * memory.
  *
  * The wall clock. The engine's clock is monotonic, but that of the deadlines is not. This thread
  * compares both clocks in each of its steps, at least once a second. If their distance has changed

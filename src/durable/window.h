@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* [io] The near window, the wall clock, and the reserve of serials. */
+/* [io] Loads the near window, follows the wall clock, and reserves serials. */
 #ifndef TWI_DURABLE_WINDOW_H
 #define TWI_DURABLE_WINDOW_H
 

@@ -3,8 +3,8 @@
  * Uses a group: finds the engine for the calling thread, and makes calls on all engines.
  *
  * A thread caches the engine that a group gave it last. The cache is valid only for that group's
- * number, which is never used again, and only while the thread owns the same wheel, or none, as
- * then. So a thread that becomes a worker or an owner looks up its engine again.
+ * number, which is never used again. It also becomes invalid when the thread gets or loses a wheel.
+ * So a thread that becomes a worker or an owner looks up its engine again.
  */
 #include "group/group.h"
 

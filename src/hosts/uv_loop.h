@@ -99,7 +99,9 @@ bool twi_uv_gone(const struct tw_uv_timers *timers);
  */
 int twi_uv_enter(struct tw_uv_timers *timers);
 
-/* Closes the bracket if `entered` is 1. */
+/*
+ * Closes the bracket if `entered` is 1, except while the loop polls: then the uv_check_t closes it.
+ */
 void twi_uv_leave(struct tw_uv_timers *timers, int entered);
 
 /* Sets the driver to run at `when`. */

@@ -29,9 +29,9 @@
  *              its own next run.
  *     relay    never runs by itself. Its run makes the driver due at once.
  *
- * Wakes. The queue's park is driven (thread/park.h): a thread that schedules a timeout which is due
- * before the published time calls `twi_seat_drive` instead of waking a loop, by the same protocol
- * as for a loop (E8). A change of the factor calls it, too, for each kind.
+ * Wakes. The queue's park is driven (thread/park.h): if a thread schedules a timeout that is due
+ * before the published time, it calls `twi_seat_drive` instead of waking a loop. The protocol is
+ * the same as for a loop (E8). A change of the factor calls it, too, for each kind.
  *
  * A drive (`twi_seat_drive`) makes the driver due at once, by a reschedule. The reschedule fails
  * while the driver runs, and that turn may have looked too early to see the reason for the drive.
@@ -39,9 +39,9 @@
  * That fails only while the relay runs. Then the relay has not made the driver due yet, or the
  * driver's next run has not begun. So after each drive a turn begins that sees the reason.
  *
- * The word `asked` gives the order. Each drive swaps it before it looks at the two timeouts, and
- * each turn swaps it before it looks at the queue and at the factor (E150). If the turn's swap
- * comes first, the drive sees the states of the timeouts as they were in that turn, or later.
+ * The word `asked` gives the order. Each drive swaps it before it looks at the two timeouts. Each
+ * turn swaps it before it looks at the queue and at the factor (E150). If the turn's swap comes
+ * first, the drive sees the states of the timeouts as they were in that turn, or later.
  *
  * Seats. An engine has a list of seats, one for each kind, with the handles of its two timers. A
  * change of the factor walks the list. A seat is never freed before the engine, and a handle is

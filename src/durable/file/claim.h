@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * Returns the place of the claim, -EBUSY if this process has the file or claims it at this moment,
- * -EMFILE if the process has 1,024 files open.
+ * Returns the place of the claim. Returns -EBUSY if this process has the file or claims it at this
+ * moment, and -EMFILE if the process has 1,024 files open.
  */
 int twi_claim_take(uint64_t device, uint64_t inode);
 void twi_claim_drop(int place);

@@ -143,7 +143,7 @@ static int transaction(struct batch *batch, struct tw_durable_op **order, int64_
 		result = twi_database_commit(&file->database);
 	if (result == 0)
 		return 0;
-	/* If the bounds of the inbox in memory were wrong, an end could miss its row. */
+	/* Reads the bounds of the inbox again. If they were wrong, an end could miss its row. */
 	if (file->database.frozen == 0 && twi_timers_refresh(&file->timers) != 0)
 		twi_file_freeze(file, -EIO);
 	return result;

@@ -3,7 +3,7 @@
  * The connection to SQLite: its settings, its statements, its errors.
  *
  * Errors. If COMMIT returns SQLITE_BUSY or SQLITE_FULL, the transaction did not happen. After any
- * other failure of COMMIT the file may have the transaction or not, and a power loss could cut off
+ * other failure of COMMIT the file may have the transaction or not. A power loss could then cut off
  * later frames of the log. So the connection is frozen: it writes nothing more. Only a new open,
  * which writes the log again (log.h), may go on.
  */

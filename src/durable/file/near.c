@@ -98,8 +98,8 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
 			/*
-			 * From now on, a walk for other kinds that is behind this one cannot use
-			 * the plan.
+			 * A walk for other kinds may be behind this one. It cannot use the plan any
+			 * more, because this mark is gone.
 			 */
 			twi_plan_pass(plan, mark);
 		twi_plan_pop(plan);

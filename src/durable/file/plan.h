@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans. A plan has the timers of a bucket that a load has seen but not given yet, so that the next
- * load need not read the bucket again. A plan is a heap of marks, the earliest on top. It has the
- * mark of each timer of the bucket behind `from` and up to `last`; if a timer is put there, its
- * mark is added. Marks of timers that have ended or moved away stay, and so do those of a
- * transaction that was rolled back. So a load reads each row before it gives it.
+ * Plans. A plan has the timers of a bucket that a load has seen but not given yet. So the next load
+ * need not read the bucket again. A plan is a heap of marks, the earliest on top. It has the mark
+ * of each timer of the bucket behind `from` and up to `last`; if a timer is put there, its mark is
+ * added. Marks of timers that have ended or moved away stay, and so do those of a transaction that
+ * was rolled back. So a load reads each row before it gives it.
  */
 #ifndef TWI_DURABLE_FILE_PLAN_H
 #define TWI_DURABLE_FILE_PLAN_H

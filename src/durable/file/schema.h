@@ -36,21 +36,21 @@ int twi_schema_make(struct twi_database *database, int version);
 
 /* Returns -EUCLEAN if the record is missing or damaged. */
 int twi_meta_get(struct twi_database *database, struct twi_meta *ret);
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_meta_set(struct twi_database *database, const struct twi_meta *meta);
 
 /* Returns -ENOENT if there is no clock, -EUCLEAN if it is damaged. */
 int twi_clock_get(struct twi_database *database, struct tw_durable_clock *ret);
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *clock);
 
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);
 /* Gives each kind in order of its number. The name is only valid during the call. */
 int twi_kind_all(struct twi_database *database,
 		 int (*give)(void *to, uint32_t number, const char *name), void *to);
 
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_paused_set(struct twi_database *database, uint32_t number, bool paused);
 /* Gives the numbers of all paused kinds, in ascending order. */
 int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to);

@@ -5,8 +5,8 @@
  * Rounds. The server does operations of one type together, in the order of their serials. So rounds
  * keep the order of a batch. Operations on the same timer are in different rounds. An end may free
  * the key of another timer. So a new timer with a key is never in an earlier round than the ends
- * before it, and an end after it is in a later round. In a round, timers are removed before others
- * are made. Almost all batches have one round.
+ * before it. An end after it is in a later round. In a round, timers are removed before others are
+ * made. Almost all batches have one round.
  */
 #include "durable/postgres/store.h"
 

@@ -52,7 +52,7 @@ struct twi_redis_settled {
 	int64_t batches; /* how many of the batches that were sent are done */
 	bool claim;      /* the last one was a claim, or gave rows back */
 	redisReply *reply;
-	const redisReply *outcomes; /* of a commit, in the reply */
+	const redisReply *outcomes; /* the outcomes of a commit, a part of `reply` */
 };
 
 /*
