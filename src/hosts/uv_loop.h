@@ -56,8 +56,8 @@ struct timer {
 	};
 	tw_uv_timer_callback *callback;
 	uint64_t repeat;
-	struct twi_host_due_link
-		due; /* while the timer closes, `next` links the timer closed before it */
+	/* While the timer closes, `next` is the timer that was closed before it. */
+	struct twi_host_due_link due;
 	struct tw_handle handle;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch of operations as one transaction. */
+/* Commits a batch of operations as one transaction. */
 #ifndef TWI_DURABLE_FILE_COMMIT_H
 #define TWI_DURABLE_FILE_COMMIT_H
 

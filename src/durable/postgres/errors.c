@@ -32,7 +32,7 @@ static const struct code {
 	{"55P03", -EAGAIN},                    /* a lock was not available */
 	{"57014", -EAGAIN},                    /* a statement took too long */
 	{"53100", -ENOSPC},                    /* the disk is full */
-	{"53", -EAGAIN},                       /* memory, connections */
+	{"53", -EAGAIN},                       /* no memory, or too many connections */
 	{"54", -EMSGSIZE},                     /* an array or a row that is too large */
 	{"25006", -EROFS},                     /* a transaction that may only read */
 	{"42501", -EACCES},                    /* no permission */
