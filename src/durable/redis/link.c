@@ -12,7 +12,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
-/* Pauses between tries to connect: each is twice the one before. */
+/* The first and the longest pause between tries to connect. Each is twice the one before. */
 #define PAUSE_FIRST_NS (50 * MILLISECOND)
 #define PAUSE_MOST_NS (2 * SECOND)
 
@@ -23,7 +23,7 @@ static void finish(redisContext **connection)
 	*connection = NULL;
 }
 
-/* It is of no use any more. */
+/* Closes a connection that has failed. */
 static void broke(struct twi_redis_link *link, redisContext **connection)
 {
 	if ((*connection)->err != 0)
@@ -60,7 +60,10 @@ static int texts_make(struct twi_redis_link *link)
 	return 0;
 }
 
-/* All scripts, once: their hashes are of their texts. */
+/*
+ * Loads all scripts into the server, and notes their hashes. Once is enough, because a hash depends
+ * only on the text.
+ */
 static int scripts_load(struct twi_redis_link *link)
 {
 	if (texts_make(link) != 0)
@@ -86,7 +89,10 @@ static int scripts_load(struct twi_redis_link *link)
 	return 0;
 }
 
-/* The kind of server, also after a failover; and whether it does as it is told. */
+/*
+ * Makes the connection for statements. Checks the server each time, because it may be another one
+ * after a failover.
+ */
 static int statements_make(struct twi_redis_link *link)
 {
 	uint32_t level = 0;
@@ -119,7 +125,7 @@ int twi_redis_link_attach(struct twi_redis_link *link)
 			  : twi_redis_connect(&link->door, &link->notice, &link->statements);
 }
 
-/* Once: the user has chosen the address. What the user's own function makes may be TLS. */
+/* Warns once. A connection that the user's own function makes may use TLS. */
 static void warn_plain(struct twi_redis_link *link)
 {
 	if (link->warned || link->door.connect != NULL || !twi_peer_is_remote(link->statements->fd))
@@ -160,8 +166,10 @@ int twi_redis_link_open(struct twi_redis_link *link)
 }
 
 /*
- * The server's clock was read between the sending and the reply. The distance is the least possible one,
- * so that no timer is early; it is kept as long as it is possible, so that slow replies do not move it.
+ * Notes how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
+ * the request and the reply, so there is a least and a greatest possible distance. The least one is
+ * taken, so that no timer is early. It is kept as long as it is possible, so that slow replies do
+ * not change it.
  */
 static void clock_note(struct twi_redis_link *link, int64_t server_us, int64_t sent_ns)
 {
@@ -195,7 +203,7 @@ void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64
 
 enum { FIXED = 3 + TWI_REDIS_KEYS };
 
-/* How a script is named: by its hash, or by its text. */
+/* A script is sent by its hash, or as its whole text. */
 struct name {
 	const char *command, *script;
 };
@@ -259,7 +267,7 @@ static void beat_send(struct twi_redis_link *link, bool by_text)
 	}
 }
 
-/* What the server does if it has no memory left. */
+/* Checks the server's policy for the case that it has no memory left. */
 static void policy_note(struct twi_redis_link *link, const redisReply *policy)
 {
 	if (policy->len == 0 || strcmp(policy->str, "noeviction") == 0)
@@ -283,7 +291,7 @@ static bool beat_refused(struct twi_redis_link *link, const redisReply *reply)
 	return error == -ESTALE || error == -ENOENT;
 }
 
-/* False: the connection is of no use any more. */
+/* Takes the reply to a heartbeat. Returns false if the connection must be closed. */
 static bool beat_take(struct twi_redis_link *link, const redisReply *reply)
 {
 	link->beat_waits = false;
@@ -338,7 +346,10 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
 	twi_redis_link_beat(link);
 }
 
-/* One wait, until there is something to read or to write, or the next heartbeat is due. */
+/*
+ * Waits once, until there is something to read or to write, or the next heartbeat is due. Returns
+ * false if the time is over.
+ */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
 	struct pollfd files[2] = {
@@ -368,7 +379,7 @@ static int send(struct twi_redis_link *link, struct name name)
 
 	if (error == 0)
 		error = append(link, link->statements, name, &link->arguments);
-	/* What was put there before must not be sent without the rest. */
+	/* The parts that are in the output already must not be sent without the rest. */
 	if (error == -ENOMEM)
 		finish(&link->statements);
 	return error;

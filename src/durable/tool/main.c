@@ -83,7 +83,7 @@ static bool database_read(const char *text, unsigned long *ret)
 	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && *ret <= DATABASE_MAX;
 }
 
-/* The options of one kind of store. False: it is another option, or is not as it must be. */
+/* Reads an option of one kind of store. Returns false if it is another option, or is malformed. */
 static bool server_option_read(int option, const char *text, struct twi_tool_arguments *ret)
 {
 	const char **place = option == 'p'   ? &ret->postgres
@@ -98,7 +98,7 @@ static bool server_option_read(int option, const char *text, struct twi_tool_arg
 	return place != NULL || (option == 'd' && database_read(text, &ret->database));
 }
 
-/* False: wrong usage. */
+/* Returns false if the usage is wrong. */
 static bool options_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	static const struct option options[] = {
@@ -162,7 +162,7 @@ static bool arguments_read(int count, char **texts, struct twi_tool_arguments *r
 	return true;
 }
 
-/* What was wrong with the file, for people. */
+/* Returns the message for an error of the file. */
 static const char *trouble_text(int error)
 {
 	switch (error) {
@@ -182,7 +182,7 @@ static const char *trouble_text(int error)
 	}
 }
 
-/* Tells it. */
+/* Prints the message for an error. */
 static int trouble(const struct twi_tool_arguments *arguments, int error)
 {
 	int holder = error == -EBUSY ? twi_tool_holder(arguments->path) : 0;
@@ -305,7 +305,7 @@ static const struct twi_tool_command *commands_of(const struct twi_tool_argument
 	return file_commands;
 }
 
-/* The command, if its argument is what it must be. */
+/* Returns the command, or NULL if there is no such command, or its argument is wrong. */
 static const struct twi_tool_command *command_of(struct twi_tool_arguments *arguments)
 {
 	for (const struct twi_tool_command *command = commands_of(arguments); command->name != NULL;
@@ -365,7 +365,7 @@ static enum exit_code run(const struct twi_tool_command *command,
 		perror("tickwheel-durable: the output");
 		return EXIT_TROUBLE;
 	}
-	/* A check has told what it found. */
+	/* A check has printed its result already. */
 	if (result != 0 && command->argument != TWI_TOOL_NOTHING)
 		fprintf(stderr, "tickwheel-durable: %s: there is none\n", arguments->argument);
 	return result == 0 ? EXIT_GOOD : EXIT_NOT;

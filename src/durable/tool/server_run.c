@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of the program for timers in a server. */
+/* The commands of the program on timers in a server. */
 #include "durable/postgres/schema.h"
 #include "durable/tool/arguments.h"
 #include "durable/tool/server.h"

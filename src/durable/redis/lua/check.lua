@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Whether the server does a write, for a new connection. ARGV: id.
+-- Checks on a new connection whether the server does a write. ARGV: id.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Timers in the order of their deadlines: for each kind and each session at most so many. ARGV: id, place behind which they are
--- (due, place, serial, or ''), deadline up to which, most, kinds. Returns due, place and serial of each, in no order.
+-- Lists the next timers, at most `most` of each kind and of each session. ARGV: id, the position behind which the list
+-- begins (due, place, serial; '': at the first one), the last deadline, most, kinds. Returns due, place and serial of
+-- each timer. The caller sorts them.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
