@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces liburcu's hash table by a few places; the hash of a key selects its place. Two keys in
- * one place end the search with an error, so harnesses must choose keys with different places. Each
- * change is one swap that publishes the node; a lookup acquires it.
+ * Replaces liburcu's hash table by a table with a few places; the hash of a key selects its place.
+ * Two keys in one place end the search with an error, so a harness must choose keys with different
+ * places. Each change is one swap, which publishes the node; a lookup acquires it.
  */
 #include "base/atomic.h"
 #include "model.h"
@@ -26,7 +26,7 @@ struct cds_lfht *model_hash_new(void)
 	return &only;
 }
 
-/* No place is taken any more. */
+/* Forgets the entries, so that all places are free. */
 int cds_lfht_destroy(struct cds_lfht *table, pthread_attr_t **attributes)
 {
 	(void)attributes;

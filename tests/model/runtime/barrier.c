@@ -48,7 +48,7 @@ void barrier_compiler_fence(void)
 	fiber_tick(self);
 }
 
-/* The barrier of one other thread. */
+/* Models the full barrier that one other thread passes. */
 static void thread_pass(struct fiber *self, struct fiber *other, const struct model_clock *before)
 {
 	if (other == self)
