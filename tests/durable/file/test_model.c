@@ -66,7 +66,7 @@ Test(model, random_operations_with_reopen_other_seed, .init = setup, .fini = tea
 }
 
 /*
- * An orderly close stores the time exactly. After a sudden end the stored time may be up to two
+ * A clean close stores the time exactly. After an unclean end the stored time may be up to two
  * seconds old.
  */
 Test(model, highest_time_is_kept, .init = setup, .fini = teardown)
