@@ -66,7 +66,7 @@ def rules_test(folder, condition, alerts):
 
 
 def expected(alert):
-    """promtool compares all labels and annotations, so this expects a label that never matches. fires() reads
+    """promtool compares all labels and annotations, so this expects a label that never matches. fired() reads
     the real ones.
     """
     return f"[{{exp_labels: {{wanted: {alert}}}}}]"

@@ -76,7 +76,10 @@ int64_t scene_wall(void);
 int64_t scene_boot(void);
 /* Makes steps of the I/O thread, and polls of the engine, until both have nothing to do. */
 void scene_settle(void);
-/* Moves both clocks in steps of a millisecond, and settles after each. */
+/*
+ * Moves both clocks, in steps to the next deadline or of half a second at most, and settles after
+ * each.
+ */
 void scene_pass(int64_t ns);
 
 struct tw_durable_id scene_schedule(const struct tw_durable_kind *kind, int64_t delay_ns,

@@ -185,8 +185,8 @@ static void session_over(struct state *state, int p)
 }
 
 /*
- * The session's row says that the request is written. The process then reads all rows of a claim
- * again.
+ * The session's row says that the request is written. The process then reads all rows of its
+ * session again, because the reply with the rows of a claim is lost.
  */
 static void found_done(struct state *state, int p)
 {

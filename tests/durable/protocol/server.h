@@ -22,7 +22,7 @@ void server_receive(struct state *state, int p);
 void server_commit(struct state *state, int p, uint8_t session, struct request *request);
 /* Drops a request that was left over, because it can no longer be done. */
 void server_orphan_drop(struct process *process);
-/* Deletes or frees the rows of a dead session. */
+/* Frees the rows of a dead session. */
 void server_reap(struct state *state, uint8_t session);
 /* Returns true if a claim would find a row. */
 bool server_claimable(const struct state *state);

@@ -11,10 +11,7 @@ enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 
 #define UNSEEN UINT32_MAX
 
-/*
- * A half of a double swap that a fiber has read relaxed. After a fence of loads, the fiber may not
- * read an older other half.
- */
+/* A half of a double swap, read relaxed. After a load fence the fiber reads no older other half. */
 struct heard {
 	struct atomic_object *half;
 	uint64_t pair;
@@ -75,10 +72,7 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->seen[writer->number] = writer->epoch;
 }
 
-/*
- * Begins with the value before this run's first atomic access. Every fiber that may access the
- * object knows this value.
- */
+/* Begins with the value before this run's first atomic access, which every fiber knows. */
 static void object_begin(struct atomic_object *object, void *address, size_t bytes)
 {
 	memset(object, 0, offsetof(struct atomic_object, store));
@@ -245,10 +239,7 @@ static void oldest_forget(struct atomic_object *object)
 	object->order_floor -= object->order_floor > 0;
 }
 
-/*
- * Makes room for a store at `at`. Returns the index, which has changed if the oldest store was
- * dropped.
- */
+/* Makes room for a store at `at`. Returns the index, one less if the oldest store was dropped. */
 static unsigned room_make(struct atomic_object *object, unsigned at)
 {
 	if (object->count == ATOMIC_HISTORY) {
@@ -427,10 +418,7 @@ static uint64_t raw_swap(void *address, size_t bytes, uint64_t expected, uint64_
 	return before;
 }
 
-/*
- * If the swap can succeed, success is the first answer. In the other answers it loads another value
- * and fails.
- */
+/* Success is the first answer, if it is possible. All other answers are loads of another value. */
 uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t desired,
 			atomic_order success, atomic_order failure, const void *pc)
 {
@@ -574,10 +562,7 @@ static void object_race_check(const struct atomic_object *object, bool writes, c
 	}
 }
 
-/*
- * Makes an ordinary write one more store of the object. Its value is in memory by the time it is
- * needed.
- */
+/* Makes an ordinary write one more store of the object. Memory has its value when it is needed. */
 static void object_plain_write(struct atomic_object *object)
 {
 	const struct fiber *self = fiber_self();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and another reschedule. If
- * a reschedule reports success, its deadline counts, and a node is freed once (E1, E4, E8, E10,
- * E16).
+ * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
+ * reschedule reports success, its deadline counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
  * Seen to fail with these defects: the swap of 128 bits as two stores, or without release; the
  * expiry of a rescheduled timeout by a swap of the state word alone, or relaxed; a cancel that
@@ -294,10 +293,7 @@ MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the l
 	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
 
-/*
- * The second reschedule pushes nothing, because the worker's step sees its change in the state
- * word.
- */
+/* The second reschedule need not push: the worker's step sees its change in the state word. */
 MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
@@ -428,10 +424,7 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/*
-	 * If the reschedule had pushed the node, it would stay in the queue for a while. Otherwise
-	 * the next timeout gets it at once.
-	 */
+	/* A node that the reschedule has pushed is still in the queue. Otherwise `two` gets it. */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
@@ -500,10 +493,7 @@ static void to_soon(void)
 
 static void unexpired_as_told(void)
 {
-	/*
-	 * Each entry of a queue must have been read, because no thread may push after the sweep has
-	 * begun.
-	 */
+	/* Each entry must have been read: no thread may push after the sweep has begun. */
 	for (unsigned i = 0; i < TWI_LANES; i++) {
 		struct twi_lane *lane = &world.worker->near.lane[i];
 
@@ -521,10 +511,7 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 
 /* The worker's sleep: a thread that is not woken sleeps for ever. */
 
-/*
- * If the worker did not see a push's link, it looks again each millisecond. This waits for several
- * such looks.
- */
+/* After a push that was not linked in time, the worker looks again; this waits for such looks. */
 static void second_look_wait(void)
 {
 	static _Atomic uint32_t nobody;
