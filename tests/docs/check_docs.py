@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The documentation says what the sources say.
+"""The documentation must agree with the sources.
 
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 40 lines; the library goes to lib
     chinese   docs/README.zh-CN.md has the commands, the example, the picture and the pages of README.md; each page of
               docs/zh-CN has the code blocks and the levels of headings of its English page, and the two link to each other
-    tuning    docs/tuning.md names every option of an engine, and none that is not there
-    quoted    code that a page has from an example is the example's
-    names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
-    listed    each page of docs is installed, and linked from docs/README.md, to which README.md leads
-    links     each relative link of each page leads to a file, and to a heading where it names one
-    version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
+    tuning    docs/tuning.md names every option of an engine, and no other
+    quoted    code that a page quotes from an example is the same as there
+    names     each tw_ and TW_ name on a page is in a public header, and each path in backquotes exists
+    listed    each page of docs is installed, and linked from docs/README.md, to which README.md links
+    links     each relative link of each page leads to a file, and to a heading if it names one
+    version   it is the same in meson.build, version.h and the newest entry of CHANGELOG.md
     licence   each file names its licence in its first or last lines
     placeholders   docs/packaging names no host and no person; its README lists the placeholders
 """

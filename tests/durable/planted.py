@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Defects planted in copies of src/durable: a test must find each. Needs Criterion and SQLite.
+"""Plants defects in copies of src/durable: a test must find each. Needs Criterion and SQLite.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
        planted.py SOURCE_ROOT --fit
 
-Prints which test found what. Exit code 0: all were found. With --fit it only checks that each defect has one place in src,
-so that a change of the code cannot leave a defect behind.
+Prints which test found which defect. Exit code 0: all were found. With --fit it only checks that each defect
+has one place in src. So a change of the code cannot make a defect useless unnoticed.
 """
 import concurrent.futures
 import os

@@ -144,7 +144,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return error;
 }
 
-/* The child. */
+/* The child's part. */
 
 #define must(actual, expected)                                                                     \
 	do {                                                                                       \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs tours, each in a process of its own, and prints one line per fault: how many calls it has
- * hit, the results, and how many timeouts were accepted, ended and lost.
+ * Runs tours, each in a process of its own, and prints one line per fault: how many calls the fault
+ * has hit, the results, and how many timeouts were accepted, ended and lost.
  *
- * If a fault hit nothing, it fails like one that lost a timeout, because it has tested nothing.
+ * A fault that hit nothing fails like one that lost a timeout, because it has tested nothing.
  */
 #ifndef FAULTS_REPORT_H
 #define FAULTS_REPORT_H

@@ -26,7 +26,7 @@
 #define NS_PER_MS INT64_C(1000000)
 
 enum {
-	/* More than there are exclusive lanes. */
+	/* More threads than there are exclusive lanes. */
 	LANES = 70,
 	PATIENCE_MS = 20000,
 	LOOK_MS = 100,

@@ -198,7 +198,7 @@ static int64_t wheel_wait(void)
 	return atomic_load(&scene.wheel_ended_ms) - scene.begin_ms - scene.due_ms;
 }
 
-/* Long enough for a stop that must end, short for one that must wait. */
+/* The timeout is long for a stop that must end, and short for one that must wait. */
 static int64_t stop_timeout_ns(bool waits)
 {
 	return INT64_C(1000000) * (waits ? STANDS_MS : PATIENCE_MS);
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
 		fputs("more rows than ROWS_MAX\n", stderr);
 		return 1;
 	}
-	/* Results must appear even if the next row hangs. */
+	/* Line buffering, so that results appear even if the next row hangs. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < row_count; i++)
 		row_run(&rows[i]);

@@ -16,7 +16,7 @@ struct cds_lfht {
 	_Atomic(struct cds_lfht_node *) place[PLACES];
 };
 
-/* One table at a time. */
+/* There is only one table at a time. */
 static struct cds_lfht only;
 
 struct cds_lfht *model_hash_new(void)

@@ -3,7 +3,7 @@
  * The parts of a harness of the model checks: docs/internals/methods.md, "How model checks work".
  *
  * A harness is run many times, each time with other decisions of the scheduler and of the weak
- * memory. Its threads are fibers of one thread of the system, so nothing else happens meanwhile.
+ * memory. Its threads are fibers of one system thread, so nothing else happens meanwhile.
  */
 #ifndef MODEL_H
 #define MODEL_H

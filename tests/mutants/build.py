@@ -118,7 +118,7 @@ class Flavour:
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
         self.originals = {}
 
-    # Text and objects.
+    # Preprocessed text and objects.
 
     def text_of(self, file, *more):
         """Returns the preprocessed text of a file, without comments and line numbers."""

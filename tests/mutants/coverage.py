@@ -2,8 +2,9 @@
 """Which check executes which line: a check that never executes a mutant's lines cannot catch it.
 
 A check runs once with a library that records the places it executes (cover.c). A place is the start of a
-block, so it counts for all lines of the block. If no check executes a line of a mutant, the function decides
-instead: the line may have no code of its own. If no check executes the function either, all checks count.
+block, so it counts for all lines of the block. A line may have no code of its own. So if no check executes a
+line of a mutant, checks that execute its function count. If no check executes the function either, all
+checks count.
 """
 import bisect
 import re

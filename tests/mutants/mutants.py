@@ -4,15 +4,15 @@
 
 usage: mutants.py [--only TEXT] [--list] [--results FILE] [--equivalent] [--jobs N] [--root DIR] ...
 
-The last line is "mutants caught N of N"; exit code 1 when some survive, or hang without a reviewed
-reason. A mutant is tried by the checks that execute its lines. First come the checks that are most likely
-to catch it for their time: those that caught others of its function, its file, its kind. verdicts.py says
-what the result of a check means.
+The last line is "mutants caught N of N". The exit code is 1 if some survive, or hang without a reviewed
+reason. The checks that execute a mutant's lines are tried on it. The first ones are those that are most
+likely to catch it for their time: they have caught other mutants of its function, its file, or its kind.
+verdicts.py says what the result of a check means.
 
-With --results a verdict is kept as long as the mutant compiles to the same code and the check that
-caught it is the same. equivalent.txt has mutants that nothing can catch, each with the reason; they do
-not count. A line there, or in hangs.txt, that names no mutant is an error, as is an equivalent that a
-check catches (--equivalent runs only them).
+With --results a verdict is kept as long as the mutant compiles to the same code and the check that caught it
+is the same. equivalent.txt has mutants that nothing can catch, each with the proof; they do not count. A
+line there, or in hangs.txt, that names no mutant is an error. So is an equivalent mutant that a check
+catches (--equivalent runs only these).
 """
 import argparse
 import collections

@@ -154,8 +154,10 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 	(void)context;
 	operation();
 	accept = dues_put(due, accept);
-	/* Sometimes cancels from inside the hook. An
-	 * offered timeout is already on its way to run. */
+	/*
+	 * Sometimes cancels from inside the hook. A timeout that the worker has offered is already
+	 * on its way to run.
+	 */
 	if (race_chance() % 64 == 0 && accept < count) {
 		int outcome = tw_cancel(due[accept].handle);
 
@@ -344,7 +346,7 @@ static void books_check(const struct books *before)
 	rejected += stats.executor_rejected;
 }
 
-/* If the engine is a loop, its owner polls during the wait. */
+/* Waits. If the engine is a loop, its owner polls meanwhile. */
 static void wait_for(uint64_t until, bool loop)
 {
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES) {

@@ -226,7 +226,7 @@ static void *producer_body(void *arg)
 	return NULL;
 }
 
-/* The child. */
+/* The child's part. */
 
 /*
  * Returns whether the timeout was due in the parent, which may then have run it or been about to.
@@ -300,7 +300,7 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 
 	kept = lost = open_steps = 0;
 	RACE_CHECK(tw_fork_reinit(own, TW_REINIT_KEEP) == 0);
-	/* No other thread exists in the child, so this one is the loop's. */
+	/* The child has no other thread, so this one must be the owner of the loop. */
 	RACE_CHECK(tw_engine_start(own) == 0);
 	if (own == looped)
 		RACE_CHECK(tw_loop_enter(own) == 0);

@@ -38,7 +38,7 @@
 #include <string.h>
 
 enum {
-	ITEMS = 1500, /* of a round */
+	ITEMS = 1500, /* items in a round */
 	KEYS = 24,    /* a third for each writer, and a third that both use */
 	WRITERS = 2,
 	TICK_NS = 2000,
@@ -422,7 +422,7 @@ static void round_run(uint64_t *random)
 		(void)sched_yield();
 	atomic_store(&stopping, true);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
-	/* The writers end because the engine has stopped, or because no items are left. */
+	/* The writers end when the engine has stopped, or when no items are left. */
 	race_join(thread, WRITERS);
 	atomic_store(&over, true);
 	dues_close();

@@ -38,7 +38,8 @@ enum { EMPTY, READY, TAKEN };
 
 struct item {
 	struct tw_handle handle;
-	_Atomic int state; /* READY: the thread that makes it TAKEN may cancel, then sets EMPTY */
+	/* a thread that changes READY to TAKEN may cancel the timeout; then it sets EMPTY */
+	_Atomic int state;
 	_Atomic uint32_t ends;
 };
 

@@ -71,7 +71,7 @@ static struct {
 	struct tw_engine *engine;
 	int64_t stop_ns;       /* when stop began */
 	int met;               /* the engine's state when stop began */
-	struct tw_stats stats; /* when stop had returned */
+	struct tw_stats stats; /* the counters after stop returned */
 	int64_t wait;          /* how long the stopper spins, so that stop meets the producers */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;

@@ -173,7 +173,7 @@ static void *scheduler_main(void *argument)
 
 static void wall_set(int64_t wall_ns)
 {
-	/* Only this thread, or the last one of the round, moves the clock. */
+	/* At any time only one thread moves the clock: this one, or the last one of the round. */
 	if (wall_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns);
 	RACE_CHECK(tw_clock_set_wall(virtual_clock, wall_ns) == 0);

@@ -40,7 +40,7 @@ static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 	return accepted;
 }
 
-/* Returns false when the queue is closed and empty. */
+/* Takes a due timeout. Returns false when the queue is closed and empty. */
 static bool queue_take(struct tw_due *ret_due)
 {
 	bool some;

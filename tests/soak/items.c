@@ -43,7 +43,7 @@ void lateness_tell(void)
 	pthread_mutex_unlock(&lateness_lock);
 }
 
-/* Called exactly once for each timeout, when it ends. */
+/* Ends the item; called exactly once for each timeout. */
 static void item_end(struct item *item, enum tw_end end, enum life next)
 {
 	_Atomic uint64_t *const count[] = {

@@ -20,7 +20,7 @@
 enum { ACKS_MAX = 65536, RUNS_MAX = 65536 };
 
 #define SECOND INT64_C(1000000000)
-/* The wall clock at the start: 2026. */
+/* The wall clock at the start: the beginning of 2026. */
 #define WALL_START (INT64_C(1767225600) * SECOND)
 
 struct scene_run {
@@ -44,7 +44,7 @@ struct scene {
 	size_t ack_count, run_count;
 	struct tw_durable_ack acks[ACKS_MAX];
 	struct scene_run runs[RUNS_MAX];
-	int result;      /* what a run returns */
+	int result;      /* what the callback returns */
 	int64_t next_ns; /* for TW_DURABLE_NEXT: the next deadline */
 	int states, state, error;
 	/* called in a run, or NULL */

@@ -52,7 +52,7 @@ void disk_die(uint64_t nth);
 /* Ends all faults, and the death. */
 void disk_heal(void);
 
-/* Calls, and bytes written, since disk_begin(). */
+/* Returns the number of calls, and of bytes written, since disk_begin(). */
 uint64_t disk_count(enum disk_call call);
 uint64_t disk_bytes(void);
 /* Whether the fault or the death has happened. */

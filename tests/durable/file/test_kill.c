@@ -5,7 +5,8 @@
  * uses the store and keeps the model in memory that the parent shares. The parent opens the store
  * after the child's end, and compares.
  *
- * Seen to fail: a moved row that stays, serials that are reserved without a commit.
+ * Seen to fail with these defects: a moved row that stays; serials that are reserved without a
+ * commit.
  */
 #include "check.h"
 #include "model.h"

@@ -3,8 +3,8 @@
  * Which paths an open accepts, and how many processes may have a store open. Each rejection must
  * return its code, and must leave the file as it was.
  *
- * Seen to fail: a store without a claim, a lock that is dropped by a second open, a mode of 0644, a
- * foreign database that is turned into a store.
+ * Seen to fail with these defects: a store without a claim; a lock that is dropped by a second
+ * open; a mode of 0644; a foreign database that is turned into a store.
  */
 #include "check.h"
 #include "model.h"

@@ -13,7 +13,7 @@ SKIP = 77
 
 
 def programs():
-    """The folder with initdb and postgres, or None."""
+    """Returns the folder with initdb and postgres, or None."""
     folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     if folders and (folders[-1] / "initdb").exists():
         return folders[-1]

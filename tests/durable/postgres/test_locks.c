@@ -3,7 +3,8 @@
  * Cases that only a server with transactions has: rows that are committed late, rows that are
  * locked, and a server that stands still.
  *
- * Seen to fail: planted.py has the defects. Also: a query that waits as libpq does (it hangs).
+ * Seen to fail with the defects of planted.py, and with a query that waits as libpq does (it
+ * hangs).
  */
 #include "bench_postgres.h"
 #include "durable/postgres/ask.h"

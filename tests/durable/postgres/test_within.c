@@ -2,7 +2,7 @@
 /*
  * Calls inside a user's transactions, and invalid arguments.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench_postgres.h"
 

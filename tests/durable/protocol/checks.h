@@ -23,11 +23,11 @@ enum property {
 const char *property_text(enum property property);
 
 void check_break(struct state *state, enum property property);
-/* A run of the timer begins, with this fence. */
+/* Checks a run of the timer that begins, with this fence. */
 void check_begin(struct state *state, int timer, uint8_t fence);
-/* A cancel of the timer has taken effect. */
+/* Checks a cancel of the timer that has taken effect. */
 void check_cancelled(struct state *state, int timer, bool attempted);
-/* finish_in has made its effect. */
+/* Checks the effect that finish_in has made. */
 void check_effect(struct state *state, int timer);
 /* Forgets the history of timers that are over, so that states with equal futures are equal. */
 void check_timers(struct state *state);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A private server of Redis: in a folder of its own, on a socket in it."""
+"""A private server of Redis. It has a folder of its own, and a socket in it."""
 import pathlib
 import shutil
 import signal

@@ -4,7 +4,7 @@
  * a server that is emptied, commits of several scripts. Run the tests one at a time (-j1), because
  * they change the server's settings.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench_redis.h"
 
@@ -173,7 +173,7 @@ Test(faults, keys_that_others_have_changed_are_noticed, .init = bench_make, .fin
 	check_int(bench_server.count(BENCH_TIMERS), 1);
 	(void)bench_command("DEL %s", bench_key("dead"));
 	check_int(bench_do(0, &op), TW_DURABLE_DONE);
-	/* A row that is cut short. */
+	/* A row that is too short. */
 	check_int(bench_put(0, 2, SECOND), TW_DURABLE_DONE);
 	(void)bench_command("HSET %s %b short", bench_key("timer"), "\0\0\0\0\0\0\0\2", (size_t)8);
 	check_int(bench_cancel(0, 2), -EUCLEAN);

@@ -4,7 +4,7 @@
 
 usage: test_machines.py WORKER [unittest's arguments]
 
-Seen to fail: planted.py has the defects.
+Seen to fail with the defects of planted.py.
 """
 import collections
 import os

@@ -64,7 +64,7 @@ class Worker:
 
 
 class History:
-    """The lines of the log."""
+    """The events of the log, by timer."""
 
     def __init__(self, path):
         self.acks, self.cancels, self.begins = {}, collections.defaultdict(set), collections.defaultdict(list)

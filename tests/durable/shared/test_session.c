@@ -3,7 +3,7 @@
  * Sessions of a shared store: their ends, claims, lost replies, fences. The server's time stands
  * still, and the tests move it.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench.h"
 

@@ -3,7 +3,7 @@
  * A shared store through its functions alone: operations and their outcomes, lists, arbitrary
  * bytes. The server's time stands still, and the tests move it.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench.h"
 

@@ -126,7 +126,7 @@ class Tool(unittest.TestCase):
         database.close()
         return changed
 
-    # What the commands show.
+    # Commands that show timers.
 
     def test_list_is_in_order_of_deadline(self):
         rows = self.rows("list", "--limit", "0")
@@ -285,7 +285,7 @@ class Tool(unittest.TestCase):
         self.assertEqual(self.number_of(self.rows("find", "k30")[0]), 30)
         self.run_tool("find", "k31", code=1)
 
-    # Dump and load.
+    # The commands dump and load.
 
     def test_dump_has_all(self):
         head, *rows, end = (json.loads(line) for line in self.run_tool("dump").splitlines())
@@ -449,7 +449,7 @@ class Tool(unittest.TestCase):
         self.assertIn("timers-new-load: ", ran.stderr)
         self.assertEqual(list(self.folder.glob("timers-new*")), [])
 
-    # The file.
+    # The file itself: check, and damaged files.
 
     def test_a_whole_file_has_no_defects(self):
         self.assertRegex(self.run_tool("check"), rf"^{len(PENDING) + len(DEAD)} rows, 0 defects\n$")
@@ -553,7 +553,7 @@ class Tool(unittest.TestCase):
             self.run_tool("list", code=3)
             self.assertIn("has another version", self.said)
 
-    # The arguments.
+    # Arguments.
 
     def test_wrong_usage(self):
         for arguments in ((), ("frobnicate",), ("show",), ("show", "12"), ("show", "1-0"), ("show", "1-x"), ("show", "x-1"), ("pause",), ("resume", "a", "b"),

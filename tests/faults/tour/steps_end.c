@@ -10,7 +10,7 @@ void step_detach(void)
 	(void)tour_offer(tour.real, 10000 * MS, 0);
 }
 
-/* An engine without a thread, so this thread polls. */
+/* This engine has no thread, so this thread polls. */
 static void loop_use(struct tw_engine *engine)
 {
 	tour_exactly(CALL_ENTER, tw_loop_enter(engine), 0);

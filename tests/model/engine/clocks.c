@@ -188,7 +188,7 @@ MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is b
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
 
-/* The last sample's reading is 4 us ahead of the clock, and almost too old. */
+/* The last sample's reading is 4 us ahead of the clock, and the sample is almost too old. */
 static void make_tsc_ahead(void)
 {
 	const int64_t now_ns = twi_monotonic_ns();

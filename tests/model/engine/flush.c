@@ -28,7 +28,7 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* Due a tick from now. */
+/* The timeout is due one tick from now. */
 static void open_soon(void)
 {
 	open_starting();
@@ -87,7 +87,7 @@ static void schedule_last_unit(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
-/* A due timeout, whose callback schedules one that is due a little later. */
+/* The timeout is due. Its callback schedules one that is due a little later. */
 static void again_run(struct tw_handle self, void *arg)
 {
 	(void)self;

@@ -4,10 +4,10 @@
  * is used again, a queue that grows, and a queue that is destroyed (E40, E41, E42, E43).
  *
  * Seen to fail with these defects: the swap of the state word relaxed, without acquire, without
- * release, or in two steps; its load relaxed; the state word of a task's birth or end stored
- * relaxed, or loaded relaxed at the birth; push and pop of the stack relaxed, or without the
- * counter; the list of chunks stored or loaded relaxed; the last access to a queue relaxed; no
- * check of a handed-back timer's flag `gone`; a task given back while its timer is still under way.
+ * release, or in two steps; its load relaxed; a task's birth or end stored relaxed, or its birth
+ * loaded relaxed; push and pop of the stack relaxed, or without the counter; the list of chunks
+ * stored or loaded relaxed; the last access to a queue relaxed; no check of a handed-back timer's
+ * flag `gone`; a task given back while its timer is still under way.
  */
 #include "retry/task.h"
 #include "world.h"

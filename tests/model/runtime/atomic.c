@@ -274,7 +274,7 @@ static struct store *store_put(struct atomic_object *object, unsigned at, uint64
 	return store;
 }
 
-/* The stores in [from, count) that do not have the value `except`, the newest first. */
+/* Lists the stores in [from, count) that do not have the value `except`, the newest first. */
 static unsigned answers_list(const struct atomic_object *object, unsigned from,
 			     const uint64_t *except, unsigned *ret_answer)
 {

@@ -45,7 +45,7 @@ static void on_run(struct tw_handle self, void *arg)
 }
 
 static const struct tw_kind kind = TW_KIND(on_run, NULL);
-/* A batch of one item uses the single call. */
+/* For a kind that runs inline, a batch uses the call for single timeouts. */
 static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, NULL);
 static const struct tw_period once = {
 	.size = sizeof once, .period_ns = WORLD_TICK_NS, .runs = 1, .seed = 1};
