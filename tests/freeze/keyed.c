@@ -132,8 +132,8 @@ static int call_move(void)
 }
 
 /*
- * A cancel for the old entry. The key is free from then on, and then the replace gives it to the
- * new entry.
+ * The cancel ends the old entry, so the key is free. Then the replace gives the key to the new
+ * entry.
  */
 static void replace_against_cancel(const char *point, int (*cancel)(void))
 {

@@ -4,7 +4,7 @@
 # the same bytes. The same must hold with debugging information, because -ffile-prefix-map removes the
 # folder's name.
 #
-# usage: reproducible.sh SOURCE_ROOT [release|debug]   both without a second word
+# usage: reproducible.sh SOURCE_ROOT [release|debug]   (default: both)
 set -eu
 
 root=$1

@@ -152,9 +152,7 @@ static void claim_steps(struct steps *steps, int p)
 		request_send(steps_add(steps, STEP_CLAIM, p, 0), p, REQUEST_CLAIM);
 }
 
-/*
- * Commits, and the reply comes at once. Other processes do not depend on the moment of the reply.
- */
+/* Commits. The reply comes at once, because no other process depends on the moment of the reply. */
 static void commit(struct state *state, int p)
 {
 	struct process *process = &state->process[p];

@@ -11,7 +11,10 @@
 #include "server.h"
 #include "steps.h"
 
-/* A request had to wait, because a request that was left over had locked the session. */
+/*
+ * The first statement of a request that had to wait, because another request that was left over had
+ * locked the session.
+ */
 static void begin_steps(struct steps *steps, int p)
 {
 	const struct process *process = &steps->from->process[p];

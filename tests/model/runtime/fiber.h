@@ -51,8 +51,8 @@ struct fiber {
 
 	const void *key_value[FIBER_KEYS];
 	uint64_t priority;       /* in random runs */
-	bool speculates;         /* its next ordinary read is speculative, and */
-	const void *speculative; /* counts only if the next double swap succeeds */
+	bool speculates;         /* its next ordinary read is speculative */
+	const void *speculative; /* that read; counts if the next double swap succeeds */
 };
 
 struct fibers {

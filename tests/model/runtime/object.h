@@ -18,8 +18,8 @@ struct store {
 	struct model_clock publishes;
 	/* the fiber's epoch from which it has seen the store, or UNSEEN */
 	uint32_t seen[MODEL_FIBERS];
-	struct order_set writer;  /* if sequentially consistent: the store itself, */
-	struct order_set readers; /* and the sequentially consistent loads that have read it */
+	struct order_set writer;  /* the store itself, if it is sequentially consistent */
+	struct order_set readers; /* the sequentially consistent loads that have read it */
 };
 
 struct atomic_object {
@@ -29,7 +29,8 @@ struct atomic_object {
 	unsigned count;
 	/* sequentially consistent accesses read no store before this one */
 	unsigned order_floor;
-	struct order_set forgotten; /* sequentially consistent accesses of stores that are */
+	/* sequentially consistent accesses of stores that the object no longer keeps */
+	struct order_set forgotten;
 	struct atomic_object *other_half;
 	bool plainly_written; /* the value of the last store is in memory */
 	uint32_t load_epoch[MODEL_FIBERS];
