@@ -107,7 +107,10 @@ static int64_t deadline_of(const struct item *item, int64_t delay_ns)
 void item_schedule(struct item *item, uint32_t engine, struct random *random)
 {
 	item->engine = engine;
-	/* Only its last run ends a chain, so the deadline of each run must be near. */
+	/*
+	 * No thread cancels a chained item. It ends only with its last run, so each run must be due
+	 * soon.
+	 */
 	item->chained = random_below(random, 16) == 0;
 	item->links = item->chained ? 3 : 0;
 	item->counted_by_finaliser = !item->chained && random_below(random, 2) == 0;

@@ -43,8 +43,8 @@ enum {
 };
 
 /*
- * Returns the resident memory. This file walks the page tables, because the kernel's quick figure
- * is not exact.
+ * Returns the resident memory. smaps_rollup walks the page tables; the kernel's quick figure is not
+ * exact.
  */
 static double rss_bytes(void)
 {
