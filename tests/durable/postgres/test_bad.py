@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers and schemas that cannot be used: each has its code, at the open or later, and nothing acknowledged is lost.
+"""Servers and schemas that cannot be used: each has its code, at the open or later, and no acknowledged timer
+is lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -158,7 +159,7 @@ class Bad(unittest.TestCase):
             self.server.sql("DROP OWNED BY guest; DROP ROLE guest")
 
     def fails(self, text, code):
-        """The schema is broken while a set has it open."""
+        """Breaks the schema while a set has it open."""
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             process.stdin.write("schedule 10 job 3600000\n")
@@ -184,7 +185,7 @@ class Bad(unittest.TestCase):
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             self.server.kill()
-            # A request that only the server can answer, and then timers.
+            # First a request that only the server can answer, then timers.
             process.stdin.write("unkey nothing\nschedule 10 job 3600000\n")
             process.stdin.flush()
             self.wait(f"w state {CUT} ")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers that cannot be used: each has its code, at the open or later, and nothing acknowledged is lost.
+"""Servers that cannot be used: each has its code, at the open or later, and no acknowledged timer is lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -58,7 +58,7 @@ class Bad(unittest.TestCase):
         process.stdin.flush()
 
     def good(self, address, **more):
-        """Ten timers come and run."""
+        """Ten timers are scheduled and run."""
         with self.worker(address, **more) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 10\n")
@@ -161,7 +161,7 @@ class Bad(unittest.TestCase):
         self.running(server, lambda: server("SET", TIMERS, "x"), errno.EUCLEAN)
 
     def cut(self, server, break_it, mend):
-        """Nothing is acknowledged meanwhile, and nothing is lost."""
+        """No timer is acknowledged meanwhile, and none is lost."""
         with self.worker(server.address) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 3600000\n")
@@ -188,7 +188,9 @@ class Bad(unittest.TestCase):
         self.assertIn("READONLY", self.cut(server, lambda: server("REPLICAOF", "127.0.0.1", "1"), lambda: server("REPLICAOF", "NO", "ONE")))
 
     def test_a_server_that_cannot_save(self):
-        """Writes are refused after a snapshot that failed: its folder is gone, also for root."""
+        """Redis refuses writes after a failed snapshot. The snapshot fails, also for root, because its folder
+        is gone.
+        """
         server = self.server("dbfilename nowhere.rdb")
 
         def break_it():
@@ -206,7 +208,7 @@ class Bad(unittest.TestCase):
         self.assertIn("MISCONF", self.cut(server, break_it, mend))
 
     def test_a_server_that_loads(self):
-        """It answers, and rejects what is asked for until its data are there."""
+        """The server answers while it loads its data, but rejects each command until then."""
         server = self.server("appendonly no", "enable-debug-command yes")
         for at in range(0, 200000, 10000):
             server.client.many([("SET", f"key{at + i}", "x" * 100) for i in range(10000)])
