@@ -16,7 +16,7 @@
  * the handler of tw::set_exception_handler receives it. If no handler is set, std::terminate ends
  * the program.
  *
- * Calls that can fail throw std::system_error with tw::category(), unless their comment says
+ * If a call fails, it throws std::system_error with tw::category(), unless its comment says
  * otherwise. The codes are those of docs/errors.md, without their sign.
  */
 #ifndef TICKWHEEL_HPP
