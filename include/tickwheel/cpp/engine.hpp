@@ -253,8 +253,10 @@ class loop : public engine
 	}
 
 	/**
-	 * Makes its thread the owner of the loop while it lives (tw_loop_enter, tw_loop_exit).
-	 * Threads: made and destroyed on one thread. It must die before the loop does.
+	 * As long as this object lives, the thread that made it is the owner of the loop
+	 * (tw_loop_enter, tw_loop_exit).
+	 * Threads: the same thread must construct and destroy it. It must be destroyed before the
+	 *   loop.
 	 */
 	class bracket
 	{

@@ -60,8 +60,9 @@ class handle
 	}
 
 	/**
-	 * Cancels the timeout. Returns true if this call did; then the callback never runs.
-	 * Progress: as tw_cancel; then it destroys the function.
+	 * Cancels the timeout. Returns true if this call has cancelled it; then the callback never
+	 * runs.
+	 * Progress: as tw_cancel; the call also destroys the function.
 	 */
 	bool cancel() noexcept
 	{
