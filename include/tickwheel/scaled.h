@@ -66,8 +66,9 @@ TW_API TW_CHECKED int tw_scaled_create(struct tw_engine *engine, int64_t least_n
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
  * Lifetime: as tw_schedule.
- * Returns: as tw_schedule; -EINVAL also for NULL as `scaled` and for a kind that only the owner may
- *   use; -ESHUTDOWN also if the scaled kind is stopped; -EAGAIN for the limit of this kind.
+ * Returns: as tw_schedule, but neither -ERANGE nor -EPERM; -EINVAL also for NULL as `scaled` and
+ *   for a kind that only the owner may use; -ESHUTDOWN also if the scaled kind is stopped; -EAGAIN
+ *   for the limit of this kind.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_scaled_schedule(struct tw_scaled *scaled,
