@@ -11,7 +11,8 @@
 static int sent, slow;
 static struct tw_durable_self last;
 
-/* The answer to a slow letter comes later; a bad one gets none. */
+/* A letter that begins with 's' stays pending; one with 'b' is
+ * given up. */
 static int on_mail(const struct tw_durable_self *self,
 		   const void *letter, size_t bytes)
 {
