@@ -27,8 +27,8 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
  *
  * The wheel belongs to the worker, so the worker inspects it at the beginning of its next turn,
  * while the caller waits. If the caller is a callback on the worker, or the owner of a loop, it
- * inspects the wheel itself. The inspection visits each pending timeout. No timeout expires
- * meanwhile: that takes about 0.1 us for each pending timeout if none is in the cache. Then the
+ * inspects the wheel itself. The inspection visits each pending timeout. It takes about 0.1 us for
+ * each pending timeout if none is in the cache, and no timeout expires during that time. Then the
  * hook runs in the caller's thread. Whatever the call returns, except -EINVAL and -ECHILD, the hook
  * gets all lines that do not need the worker.
  *

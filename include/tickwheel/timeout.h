@@ -52,8 +52,11 @@ struct tw_handle {
 
 /** How a timeout ended. */
 enum tw_end {
+	/** It expired, and its callback (or the late hook instead) has run. */
 	TW_END_EXPIRED = 0,
+	/** It was cancelled. */
 	TW_END_CANCELLED = 1,
+	/** tw_engine_stop handed it back, or TW_REINIT_FINALISE ended it in a forked child. */
 	TW_END_UNEXPIRED = 2,
 	/** It expired, the executor rejected it, and the drop hook ran instead of its callback. */
 	TW_END_DROPPED = 3,
@@ -127,8 +130,9 @@ struct tw_kind {
 
 /**
  * Initialises a struct tw_kind from designated fields; all other fields are 0. For C, and for C++20
- * and later: `TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context =
- * &peer)`
+ * and later:
+ *
+ *     TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)
  */
 /* clang-format off */
 #define TW_KIND_WITH(...) \
@@ -136,8 +140,9 @@ struct tw_kind {
 /** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
 #define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
 /**
- * The same as TW_KIND, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL,
- * TW_S(1));`
+ * The same as TW_KIND, with slack:
+ *
+ *     static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }
@@ -151,8 +156,8 @@ struct tw_kind {
 
 /** What tw_cancel found. */
 enum tw_cancel_outcome {
-	/** This call has cancelled it. The callback will not run. `arg` is the caller's again,
-	 * unless its kind has a finaliser; in that case the finaliser has released it. */
+	/** This call has cancelled it. The callback will not run. `arg` is the caller's again. But
+	 * if the timeout's kind has a finaliser, the finaliser has run, and has released `arg`. */
 	TW_CANCEL_DONE = 0,
 	/** It had ended before: another cancel came first, or stop handed it back. */
 	TW_CANCEL_CANCELLED = 1,
@@ -186,8 +191,11 @@ enum tw_reschedule_outcome {
 
 /** The states of a timeout. */
 enum tw_state {
+	/** It is pending, or it is periodic and runs. */
 	TW_STATE_INIT = 0,
+	/** It was cancelled, or tw_engine_stop handed it back. */
 	TW_STATE_CANCELLED = 1,
+	/** It expired. Its callback has run, runs now, or is about to run. */
 	TW_STATE_EXPIRED = 2,
 };
 
