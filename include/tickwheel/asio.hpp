@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file asio.hpp
- * tw::asio::steady_timer: usable where boost::asio::steady_timer is. Header only, C++17, with Boost
- * 1.74 or later. docs/hosts.md names the differences.
+ * tw::asio::steady_timer, which can replace boost::asio::steady_timer. Header only, C++17, with
+ * Boost 1.74 or later. docs/hosts.md names the differences.
  *
  * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
  * schedule and cancel without a lock. When the timeout is due, the engine's worker posts the

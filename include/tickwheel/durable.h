@@ -124,7 +124,7 @@ struct tw_durable_kind {
 	/** The most timers of the kind that run at once, including those whose result is pending.
 	 * 0: no bound. */
 	uint32_t running_max;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t reserved;
 	/** If a timer is later than this by the wall clock, the set calls its hook `overdue`
 	 * instead of `run`. In nanoseconds; 0: there is no bound. */
@@ -188,7 +188,7 @@ enum tw_durable_state {
 struct tw_durable_options {
 	/** sizeof(struct tw_durable_options). */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The store, for example one made by tw_durable_store_file. Copied. tw_durable_open takes
 	 * the store over. If the open fails, it closes the store, unless the options themselves are

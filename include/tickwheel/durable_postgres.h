@@ -35,7 +35,7 @@ struct pg_conn;
 struct tw_durable_postgres_options {
 	/** sizeof(struct tw_durable_postgres_options). */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The address for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. libpq
 	 * does authentication and TLS. Without `sslmode=verify-full` an attacker between the

@@ -36,7 +36,7 @@ struct redisContext;
 struct tw_durable_redis_options {
 	/** sizeof(struct tw_durable_redis_options). */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The path of a socket ("/run/redis/redis.sock"), or "HOST", "HOST:PORT", "[HOST]:PORT".
 	 * Copied. TCP is not encrypted: if you do not trust the network, set `connect`. */

@@ -109,7 +109,7 @@ typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw
 struct tw_keyed_kind {
 	/** sizeof(struct tw_keyed_kind). */
 	uint32_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t flags;
 	/** Required. */
 	tw_keyed_callback *callback;
@@ -127,7 +127,7 @@ struct tw_keyed_kind {
 struct tw_keyed_options {
 	/** sizeof(struct tw_keyed_options), set by tw_keyed_options_init. */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. The size never
 	 * changes. It is not a limit, but if there are more keys, each lookup takes more steps.

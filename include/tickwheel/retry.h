@@ -165,7 +165,7 @@ struct tw_retry_schedule {
 struct tw_retry_kind {
 	/** sizeof(struct tw_retry_kind). */
 	uint32_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t flags;
 	/** Required. */
 	tw_retry_attempt *attempt;
@@ -210,7 +210,7 @@ enum tw_retry_policy {
 struct tw_retry_options {
 	/** sizeof(struct tw_retry_options), set by tw_retry_options_init. */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The most tasks at once, 1 to TW_RETRY_PENDING_MAX. A task occupies one place from its
 	 * submit to its end, also between attempts. Default 1,000. */

@@ -52,13 +52,15 @@ struct tw_handle {
 
 /** How a timeout ended. */
 enum tw_end {
-	/** It expired, and its callback (or the late hook instead) has run. */
+	/** The timeout expired, and its callback, or the late hook instead, has run. */
 	TW_END_EXPIRED = 0,
-	/** It was cancelled. */
+	/** The timeout was cancelled. */
 	TW_END_CANCELLED = 1,
-	/** tw_engine_stop handed it back, or TW_REINIT_FINALISE ended it in a forked child. */
+	/** tw_engine_stop handed the timeout back, or TW_REINIT_FINALISE ended it in a forked
+	 * child. */
 	TW_END_UNEXPIRED = 2,
-	/** It expired, the executor rejected it, and the drop hook ran instead of its callback. */
+	/** The timeout expired, the executor rejected it, and the drop hook ran instead of the
+	 * callback. */
 	TW_END_DROPPED = 3,
 };
 
@@ -156,22 +158,25 @@ struct tw_kind {
 
 /** What tw_cancel found. */
 enum tw_cancel_outcome {
-	/** This call has cancelled it. The callback will not run. `arg` is the caller's again. But
-	 * if the timeout's kind has a finaliser, the finaliser has run, and has released `arg`. */
+	/** This call has cancelled the timeout. The callback will not run. `arg` is the caller's
+	 * again. But if the timeout's kind has a finaliser, the finaliser has run, and has released
+	 * `arg`. */
 	TW_CANCEL_DONE = 0,
-	/** It had ended before: another cancel came first, or stop handed it back. */
+	/** The timeout had ended before: another cancel came first, or tw_engine_stop handed it
+	 * back. */
 	TW_CANCEL_CANCELLED = 1,
-	/** It had expired before, and its callback has ended. `arg`: as with TW_CANCEL_DONE. */
+	/** The timeout had expired before, and its callback has ended. `arg`: as with
+	 * TW_CANCEL_DONE. */
 	TW_CANCEL_EXPIRED = 2,
-	/** It has expired, or it is periodic and an earlier call has stopped it. Its callback runs
-	 * now or is on its way to an executor. */
+	/** The timeout has expired, or it is periodic and an earlier call has stopped it. Its
+	 * callback runs now, or is about to run on the worker or in an executor. */
 	TW_CANCEL_RUNNING = 3,
-	/** It had ended before, and its memory now serves another timeout. How it ended is no
-	 * longer known. */
+	/** The timeout had ended before, and its memory now serves another timeout. How it ended is
+	 * no longer known. */
 	TW_CANCEL_STALE = 4,
 	/**
-	 * It is periodic, and this call has stopped it while a run is under way or on its way to an
-	 * executor. That run may continue, and no other begins. `arg` is in use until the run has
+	 * The timeout is periodic, and this call has stopped it while a run is under way or about
+	 * to begin. That run may continue, and no other begins. `arg` is in use until the run has
 	 * ended. If there is a finaliser, it runs after the run, on the run's thread.
 	 */
 	TW_CANCEL_STOPPED = 5,
@@ -181,21 +186,22 @@ enum tw_cancel_outcome {
 enum tw_reschedule_outcome {
 	/** The timeout has the new deadline. */
 	TW_RESCHEDULE_DONE = 0,
-	/** Too late: cancelled, or handed back by stop. */
+	/** Too late: the timeout was cancelled, or tw_engine_stop handed it back. */
 	TW_RESCHEDULE_CANCELLED = 1,
-	/** Too late: expired, and its callback has ended. */
+	/** Too late: the timeout has expired, and its callback has ended. */
 	TW_RESCHEDULE_EXPIRED = 2,
-	/** Too late: expired, and its callback runs now or is on its way to an executor. */
+	/** Too late: the timeout has expired, and its callback runs now, or is about to run on the
+	 * worker or in an executor. */
 	TW_RESCHEDULE_RUNNING = 3,
 };
 
 /** The states of a timeout. */
 enum tw_state {
-	/** It is pending, or it is periodic and runs. */
+	/** The timeout is pending, or it is periodic and runs. */
 	TW_STATE_INIT = 0,
-	/** It was cancelled, or tw_engine_stop handed it back. */
+	/** The timeout was cancelled, or tw_engine_stop handed it back. */
 	TW_STATE_CANCELLED = 1,
-	/** It expired. Its callback has run, runs now, or is about to run. */
+	/** The timeout expired. Its callback has run, runs now, or is about to run. */
 	TW_STATE_EXPIRED = 2,
 };
 
@@ -337,7 +343,8 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  * is one compare-and-swap and does not notify the worker. The worker may therefore wake up once
  * more at the old deadline.
  *
- * Units: as tw_schedule; 0 or less: in the worker's next turn; TW_NEVER: never expires by itself.
+ * Units: as tw_schedule; 0 or less: the timeout runs in the worker's next turn; TW_NEVER: it never
+ *   expires by itself.
  * Threads: any. If two calls reschedule one timeout at once, the later one counts.
  * In callback: yes. For the callback's own timeout it returns TW_RESCHEDULE_RUNNING: schedule a new
  *   timeout instead, or call tw_period_next if the timeout is periodic.
@@ -345,8 +352,8 @@ TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
  *   succeeded. If the worker sleeps beyond the new deadline, a system call wakes it.
  * Lifetime: as tw_cancel.
  * Returns: an enum tw_reschedule_outcome; -EINVAL for a handle of zeros; -ERANGE (INT64_MIN);
- *   -ESTALE: it had ended before, and its memory now serves another timeout; -EPERM (only the owner
- *   may reschedule it, and the caller is another thread); -ECHILD.
+ *   -ESTALE: the timeout had ended before, and its memory now serves another one; -EPERM (only the
+ *   owner may reschedule it, and the caller is another thread); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);

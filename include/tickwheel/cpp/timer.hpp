@@ -189,8 +189,8 @@ class timer_base
 
 		if (tw_handle_equal(current_, self) == 0)
 			(void)tw_cancel(current_);
-		/* RELAXED: a late value only delays the end, because the owner looks again after
-		 * this run. */
+		/* RELAXED: if this run reads an old value, the end is only delayed, because the
+		 * owner checks again after the run. */
 		if (closing_.load(std::memory_order_relaxed))
 			return false;
 		checked(call(engine_, when, kind_, this, &next), "schedule");
