@@ -300,7 +300,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		return time;
 	}
 
-	/** Both calls cancel the waits, and return how many they have cancelled. */
+	/** This and expires_after cancel the waits, and return how many they have cancelled. */
 	std::size_t expires_at(const time_point &at)
 	{
 		std::size_t cancelled = cancel();

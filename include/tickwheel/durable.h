@@ -396,16 +396,18 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
 /**
  * Cancels a timer. If the timer is in memory, the result is final.
  *
- * - TW_DURABLE_ABSORBED: the timer never ran, and the store will never see it. No acknowledgement
- *   of the cancel follows.
- * - TW_DURABLE_DONE: the timer never ran, and will not run in this process. The acknowledgement
- *   follows when this is durable.
- * - TW_DURABLE_ATTEMPTED: the same, but earlier attempts have run.
- * - TW_DURABLE_RUNNING: too late. No acknowledgement follows. If the run returns TW_RETRY_AGAIN,
- *   the timer runs again.
- * - TW_DURABLE_ABSENT: the timer has ended already.
- * - -EINPROGRESS: the timer is not in memory. The acknowledgement says DONE, ATTEMPTED, RUNNING or
- *   ABSENT.
+ * | result               | meaning                                                              |
+ * |----------------------|----------------------------------------------------------------------|
+ * | TW_DURABLE_ABSORBED  | the timer never ran, and the store will never see it                 |
+ * |                      | no acknowledgement of the cancel follows                             |
+ * | TW_DURABLE_DONE      | the timer never ran, and will not run in this process                |
+ * |                      | the acknowledgement follows when this is durable                     |
+ * | TW_DURABLE_ATTEMPTED | the same, but earlier attempts have run                              |
+ * | TW_DURABLE_RUNNING   | too late, and no acknowledgement follows                             |
+ * |                      | if the run returns TW_RETRY_AGAIN, the timer runs again              |
+ * | TW_DURABLE_ABSENT    | the timer has ended already                                          |
+ * | -EINPROGRESS         | the timer is not in memory                                           |
+ * |                      | the acknowledgement says DONE, ATTEMPTED, RUNNING or ABSENT          |
  *
  * With a shared store the acknowledgement decides in each case, because another process may have
  * run the timer.

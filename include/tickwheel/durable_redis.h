@@ -55,8 +55,8 @@ struct tw_durable_redis_options {
 	 * value. */
 	uint64_t session_ns;
 	/** The time between two searches for due timers, in nanoseconds; 10 ms to 1 minute, default
-	 * 1 s. If another process schedules a timer that is due sooner, it may be late by this
-	 * time. */
+	 * 1 s. If another process schedules a timer that is due before the next search, the timer
+	 * may be late by this time. */
 	uint64_t poll_ns;
 	/** The number of the database, 0 to 15. */
 	uint32_t database;

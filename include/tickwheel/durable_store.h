@@ -43,13 +43,13 @@ enum tw_durable_outcome {
 	TW_DURABLE_UNKNOWN = 6,
 };
 
-/** The levels of a store: the failures that it survives. */
+/** The levels of a store: which failures its acknowledged timers survive. */
 enum tw_durable_level {
-	/** kill -9. */
+	/** The store survives the death of the process, such as kill -9. */
 	TW_DURABLE_LEVEL_PROCESS = 1,
-	/** A power loss, except for the last seconds before it. */
+	/** The store also survives a power loss, except for the last seconds before it. */
 	TW_DURABLE_LEVEL_SECOND = 2,
-	/** A power loss. */
+	/** The store survives a power loss. */
 	TW_DURABLE_LEVEL_DISK = 3,
 };
 

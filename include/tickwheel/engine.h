@@ -497,14 +497,16 @@ TW_API int64_t tw_engine_now(struct tw_engine *engine);
  * The number is exact when no call is under way and no timeout expires. A timeout counts as expired
  * as soon as its callback begins. Under load the number may be wrong, within these bounds:
  *
- * - If a thread cancels only its own timeouts, its schedules and cancels are read at one moment,
- *   however long the whole reading takes. So a thread that never has more than one timeout pending
- *   causes an error of at most one.
- * - If one thread schedules a timeout and another thread cancels it, or the timeout expires, the
- *   two events are read at different moments. The error is at most the number of timeouts that were
- *   scheduled, cancelled, handed back, or expired during the reading. A reading that took longer
- *   than 20 microseconds is repeated, at most eight times, and only the last reading counts.
- * - The result is never below zero and never above `pending_limit`.
+ * If a thread cancels only its own timeouts, its schedules and cancels are read at one moment,
+ * however long the whole reading takes. So a thread that never has more than one timeout pending
+ * causes an error of at most one.
+ *
+ * If one thread schedules a timeout and another thread cancels it, or the timeout expires, the two
+ * events are read at different moments. The error is at most the number of timeouts that were
+ * scheduled, cancelled, handed back, or expired during the reading. A reading that took longer than
+ * 20 microseconds is repeated, at most eight times, and only the last reading counts.
+ *
+ * The result is never below zero and never above `pending_limit`.
  *
  * All callbacks on the worker together count as one thread here, and so does the owner of a loop.
  * One exception: if such a callback cancels a timeout that is due in the same turn, the cancel

@@ -117,7 +117,7 @@ static int request_free(struct request *request)
 /* end */
 
 /* example: tw_reschedule */
-/* A packet has come: the next one may come within 30 s from now. */
+/* A packet has come: the 30 s until the next one begin anew. */
 static bool connection_packet(struct tw_handle idle)
 {
 	int outcome = tw_reschedule(idle, TW_S(30));
