@@ -68,8 +68,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_many(struct tw_engine *engine,
 
 /**
  * Schedules a timeout for each item of an array, at a point of the engine's time; does not read the
- * clock. Otherwise the same as tw_schedule_many. As there, an item's handle and code are written
- * before its callback can run.
+ * clock. Otherwise the same as tw_schedule_many: an item's handle and code are written before its
+ * callback can run.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule_at.
  * Threads: any.

@@ -191,8 +191,8 @@ TW_API struct tw_engine *tw_group_engine(const struct tw_group *group, uint32_t 
 TW_API struct tw_engine *tw_group_here(const struct tw_group *group);
 
 /**
- * Calls tw_schedule for the calling thread's engine. As there, `*ret_handle` is written before the
- * callback can run.
+ * Calls tw_schedule for the calling thread's engine. As with tw_schedule, `*ret_handle` is written
+ * before the callback can run.
  *
  * Units: as tw_schedule.
  * Threads: any.
@@ -226,7 +226,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_group_schedule_at(struct tw_group *group, int6
 
 /**
  * Calls tw_schedule_periodic for the calling thread's engine. All runs of the chain stay on that
- * engine. As there, `*ret_handle` is written before the first run can begin.
+ * engine. As with tw_schedule_periodic, `*ret_handle` is written before the first run can begin.
  *
  * Units: as tw_schedule_periodic.
  * Threads: any.
