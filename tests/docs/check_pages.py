@@ -33,10 +33,10 @@ TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typed
 # A mistake: a text of a file, its replacement, and a word that the message must have.
 MISTAKES = {"include/tickwheel/timeout.h": [
     (" * Units: nanoseconds. 0 or less: the timeout", " * nanoseconds. 0 or less: the timeout", "Units"),
-    (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
-    (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
-    ("Starts the\n * engine if it is not started yet.", "Starts tw_wagon.", "tw_wagon"),
-    ("On TW_CANCEL_DONE the\n", "On TW_CANCEL_GONE the\n", "TW_CANCEL_GONE"),
+    (" * Progress: wait-free, or lock-free if", " * Pace: wait-free, or lock-free if", "Pace"),
+    (" * Threads: any.\n * In callback: yes. If the engine", " * In callback: yes. If the engine", "Threads"),
+    ("The call starts the engine if it is not started yet.", "The call starts tw_wagon.", "tw_wagon"),
+    ("TW_CANCEL_DONE, the finaliser has run", "TW_CANCEL_GONE, the finaliser has run", "TW_CANCEL_GONE"),
     ("-EPERM (a kind that", "-EWRONG (a kind that", "-EWRONG"),
     ("-EPERM (a kind that", "-EPERM (a kind), -EBUSY (one that", "after -EPERM"),
     ("/** What tw_cancel found. */\n", "", "tw_cancel_outcome"),

@@ -43,7 +43,7 @@ LAYERS = {
     "scaled": ("base", "memory", "thread", "clock", "timeout", "worker", "expiry", "turn", "engine"),
     "scope": ("base", "memory", "thread", "timeout", "worker", "expiry", "engine", "api"),
     "executors": ("base", "queue"),
-    "hosts": (),
+    "hosts": ("base",),
     "durable": ("base", "queue", "thread", "stats"),
 }
 CODE = {".c", ".h", ".cc", ".py"}
