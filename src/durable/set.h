@@ -263,7 +263,6 @@ struct tw_durable {
 	struct twi_request *flushes; /* they are answered after the commit */
 	int64_t taken_bytes;
 	int64_t accepted_now_ns;           /* the wall clock, as last believed */
-	int64_t checked_ns;                /* engine's clock: the last look for a step */
 	struct tw_durable_session session; /* if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
 	bool claim_more;                   /* the last claim was cut off */

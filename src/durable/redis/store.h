@@ -23,9 +23,8 @@ struct twi_redis {
 	 * bring them.
 	 */
 	bool unsettled;
-	bool sent;         /* if unsettled: they are a commit, which the set repeats */
-	size_t done;       /* operations of that commit that are done for certain */
-	int64_t done_from; /* the batch after which it began */
+	bool sent;   /* if unsettled: they are a commit, which the set repeats */
+	size_t done; /* operations of that commit that are done for certain */
 	/* Claims. */
 	int64_t claim_at_ns; /* CLOCK_BOOTTIME */
 	/* The session may have rows that the set does not have, and that must be read. */
