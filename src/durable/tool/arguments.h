@@ -34,7 +34,7 @@ struct twi_tool_command {
 	int (*run)(void *store, const struct twi_tool_arguments *arguments);
 };
 
-/* server_run.c: the commands on a server. A NULL name ends the array. */
+/* postgres/run.c: the commands on a server. A NULL name ends the array. */
 extern const struct twi_tool_command twi_tool_server_commands[];
 /* Connects to the server and runs a command. Returns what a command returns. */
 int twi_tool_server_run(const struct twi_tool_command *command,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include "durable/tool/line.h"
 #include "durable/tool/print.h"

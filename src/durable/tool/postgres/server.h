@@ -4,8 +4,8 @@
  * and processes with timers do not notice it. If the server reports an error, the message goes to
  * stderr, and the code is -ECANCELED.
  */
-#ifndef TWI_DURABLE_TOOL_SERVER_H
-#define TWI_DURABLE_TOOL_SERVER_H
+#ifndef TWI_DURABLE_TOOL_POSTGRES_SERVER_H
+#define TWI_DURABLE_TOOL_POSTGRES_SERVER_H
 
 #include "durable/postgres/values.h"
 #include "durable/tool/kinds.h"

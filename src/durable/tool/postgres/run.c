@@ -2,7 +2,7 @@
 /* The commands of the program on timers in a server. */
 #include "durable/postgres/schema.h"
 #include "durable/tool/arguments.h"
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@ Seen to fail with these defects: hours that round up before 1970; a list without
 those of another kind; a dump that gives out a serial; a cancel that leaves the dead letter; a revive of a
 timer that is pending; a check without orphaned claims.
 
-usage: test_server.py TOOL [unittest's arguments]
+usage: test_postgres.py TOOL [unittest's arguments]
 """
 import json
 import os

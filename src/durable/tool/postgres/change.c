@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include <errno.h>
 #include <string.h>

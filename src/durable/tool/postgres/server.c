@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include "durable/postgres/ask.h"
 #include "durable/postgres/errors.h"
