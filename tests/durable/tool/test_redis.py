@@ -3,7 +3,7 @@
 """tickwheel-durable --redis: what it shows of timers in a server, what it changes, and what it says of bad input.
 
 Seen to fail: hours that round up before 1970; a count without claimed timers; a list with those of another kind; a dump that writes
-a timer twice; a cancel of a timer that runs, and one that leaves the key or the dead letter; a revive of a timer that is there; a
+a timer twice or gives a serial away; a cancel of a timer that runs, and one that leaves the key or the dead letter; a revive of a timer that is there; a
 check that does not look at one of the tables.
 
 usage: test_redis.py TOOL [unittest's arguments]
@@ -201,6 +201,13 @@ class Tool(unittest.TestCase):
     self.redis("ZADD", key("free"), 0, free(FAR + 1, FAR_PLACE, MAIL, 1))
     self.assertEqual(json.loads(self.good("dump").splitlines()[-1]), {"rows": 6})
     self.assertEqual(len(self.good("list").splitlines()), 5)
+
+  def test_a_dump_gives_no_serial_away_twice(self):
+    # As if timers 4 and later had been scheduled after the dump had begun.
+    self.redis("HSET", key("meta"), "serial", 4)
+    head_line, *rows, last = [json.loads(line) for line in self.good("dump").splitlines()]
+    self.assertEqual((head_line["serial"], last), (4, {"rows": 3}))
+    self.assertEqual([row["id"].rsplit("-", 1)[1] for row in rows], ["2", "1", "3"])
 
   def test_many(self):
     # More than a page of timers and of dead letters, and enough that a hash is kept as a table.

@@ -23,14 +23,25 @@ struct listing {
 	uint64_t count;
 };
 
+/*
+ * Whether a dump leaves a row out: it has the row already, or the timer was scheduled after the dump's
+ * head had named the first serial that is not given out. 0, 1 or -ENOMEM.
+ */
+static int left_out(struct listing *listing, uint64_t serial)
+{
+	if (listing->seen == NULL)
+		return 0;
+	return serial >= listing->redis->serial ? 1 : twi_tool_seen_add(listing->seen, serial);
+}
+
 static int row_print(struct listing *listing, const struct tw_durable_row *row,
 		     const int64_t *ended_ns)
 {
 	const struct twi_tool_output *output = listing->output;
-	int known = listing->seen == NULL ? 0 : twi_tool_seen_add(listing->seen, row->id.serial);
+	int out = left_out(listing, row->id.serial);
 
-	if (known != 0)
-		return known < 0 ? known : 0;
+	if (out != 0)
+		return out < 0 ? out : 0;
 	twi_tool_print(output->out, &listing->redis->kinds, row, ended_ns, output->json);
 	twi_tool_progress(&listing->progress, ++listing->count);
 	return 0;
