@@ -11,6 +11,7 @@ usage: shared_redis.py DURABLE_SHARED [--repeat N] [--far N] [--sync always|ever
     schedule  one process calls tw_durable_schedule until all is acknowledged; in turns with it, scripts do only the
               HSET and ZADD of the same rows, 1,000 to a script and four scripts at once, as a commit does: timers
               per second
+    kill      one of two processes is killed: how late the last of its timers runs
     idle      far timers only: scripts per second and process; memory per timer
 """
 import argparse
@@ -133,6 +134,16 @@ def schedule(bench, count=200000):
     return ours, bare
 
 
+def kill(bench):
+    bench.start(2)
+    bench.put(2000, 6 * SECOND, SECOND // 100)
+    time.sleep(10)
+    bench.processes[0].kill()
+    bench.processes[0].wait()
+    bench.drain()
+    return max(one["max_us"] for one in bench.end()) / 10**6
+
+
 def idle(bench, far):
     bench.server("FLUSHALL")
     bench.start(2)
@@ -175,6 +186,7 @@ def main():
               f"{middle(one[1] for one in queues) / 1000:.0f} k/s")
         print(f"scheduled by one process: {middle(one[0] for one in puts) / 1000:.0f} k/s, the bare script "
               f"{middle(one[1] for one in puts) / 1000:.0f} k/s: {middle(one[0] / one[1] for one in puts):.2f}")
+        print(f"after a kill -9 the latest run was {kill(bench):.1f} s late")
         calls, memory = idle(bench, options.far)
         print(f"idle beside {options.far:,} far timers: {calls:.2f} scripts per second and process; {memory:.0f} bytes per timer")
     finally:
