@@ -8,9 +8,10 @@
  * timeouts (tw_schedule) and cancel them (tw_cancel), without a lock. A timeout has a delay, a kind
  * and an argument. The kind (struct tw_kind) holds the callback, the finaliser and flags; it is
  * constant, and many timeouts share it. The library passes the argument on and does not look at it.
- * A handle (struct tw_handle) names the timeout. It is a value that stays safe for ever. Each
- * accepted timeout ends exactly once: it expires, it is cancelled, or tw_engine_stop hands it back.
- * It never expires early. It may expire late, by up to one tick and the time that the system takes.
+ * A handle (struct tw_handle) names the timeout. A handle is a value, and calls with it are safe
+ * for ever, even after the timeout or its engine has gone. Each accepted timeout ends exactly once:
+ * it expires, it is cancelled, or tw_engine_stop hands it back. A timeout never expires early. It
+ * may expire late, by up to one tick plus the time that the system takes.
  *
  *     static void say(struct tw_handle self, void *text)
  *     {
@@ -32,13 +33,13 @@
  *             return tw_engine_destroy(engine);
  *     }
  *
- * Times are nanoseconds in signed 64 bits. Functions return 0 or more, or a negative errno value
- * (tw_strerror); they do not use errno. Each function's page states the unit of its numbers
- * (UNITS), which threads may call it (THREADS), and whether a callback may (IN CALLBACK). It also
- * states which progress the call makes, whatever other threads do (PROGRESS: wait-free, lock-free,
- * or blocking, with the event that it waits for), and how long its arguments must live (LIFETIME).
- * Structs begin with their size, so that programs and libraries of different versions work
- * together.
+ * Times are nanoseconds in signed 64 bits. Functions return 0 or more on success, or a negative
+ * errno value (tw_strerror); they do not set errno. Each function's page states the unit of its
+ * numbers (UNITS), which threads may call it (THREADS), and whether a callback may (IN CALLBACK).
+ * It also states which progress the call makes, whatever other threads do (PROGRESS: wait-free,
+ * lock-free, or blocking, with the event that it waits for), and how long its arguments must live
+ * (LIFETIME). Structs that may grow in later versions begin with their size, so that a program and
+ * a library of different versions work together.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line: the first word that is no option is the command.
- */
+/* Parses the command line. The first argument that is not an option is the command. */
 #include "cli.h"
 
 #include "peer/peer.h"
@@ -48,9 +46,9 @@ enum option_code {
 	OPTION_OUTPUT,
 };
 
-/* By enum tw_wheel. */
+/* Indexed by enum tw_wheel. */
 const char *const options_wheel_names[OPTIONS_WHEELS] = {"hashed", "hierarchical"};
-/* By enum tw_clock_type, and OPTIONS_CLOCK_AUTO. */
+/* Indexed by enum tw_clock_type. The last one is OPTIONS_CLOCK_AUTO. */
 const char *const options_clock_names[OPTIONS_CLOCKS] = {"monotonic", "boottime", "coarse", "tsc",
 							 "auto"};
 
@@ -156,7 +154,10 @@ static int number_small(const char *option, unsigned max, unsigned *ret_value)
 	return 0;
 }
 
-/* The place of the option's word among the names. */
+/*
+ * Looks the option's argument up in `names`, and stores its index. Returns 0, or -1 after a
+ * message.
+ */
 static int take_name(const char *option, const char *const *names, uint32_t count,
 		     uint32_t *ret_value)
 {
@@ -185,7 +186,7 @@ static int take_engine(const char *name, struct options *options)
 	return -1;
 }
 
-/* One name, or several with commas between. */
+/* Takes one name, or several separated by commas. */
 static int take_engines(struct options *options)
 {
 	char *words = strdup(optarg);
@@ -325,7 +326,10 @@ static bool knows_any_of(const struct peer *peer, const struct options *options)
 	return options->operand_count == 0;
 }
 
-/* Otherwise an engine that has none of the workloads would be left out without a message. */
+/*
+ * Rejects an engine that has none of the chosen workloads, because otherwise it would be left out
+ * without a message.
+ */
 static int check_engines(const struct options *options)
 {
 	for (unsigned i = 0; i < peer_count(); i++) {

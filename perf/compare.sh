@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs what the peers need from Debian's packages, builds them all, and compares: a quarter of
-# an hour on two processors.
+# Installs the Debian packages that the peers need, builds all peers, and compares them with tickwheel.
+# This takes a quarter of an hour on two processors.
 #
 #     perf/compare.sh [OPTION...]      options and workloads of `tickwheel-perf compare`
 #
-# In BUILD (default: build-compare), which is made or used again; results go to compare.json too, in
-# the current folder, unless the options name another file.
+# The build folder is $BUILD (default: build-compare); it is made, or used again. Results are also written to
+# compare.json in the current folder, unless the options name another file.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,7 +19,7 @@ peers="asio dpdk go jdk libev libevent libuv mutex_heap mutex_wheel netty posix_
 # shellcheck disable=SC2086
 packages_install $packages
 
-# An empty folder is set up, one that is set up already is only told again.
+# Configures the build folder, or configures it again if it exists.
 set_up() {
   again=
   [ ! -e "$build/build.ninja" ] || again=--reconfigure

@@ -21,7 +21,7 @@
 /* When this much of the tour's minute has passed, the remaining workloads run only once each. */
 #define TOUR_HURRY_NS INT64_C(35000000000)
 
-/* Where the command line gives nothing. */
+/* One step of the tour or of `time`. Its values count where the command line gives none. */
 struct stop {
 	const char *workload;
 	unsigned producers;
@@ -32,7 +32,7 @@ struct stop {
 	uint64_t spin_ns;
 	bool at;
 	bool loop;
-	/* All engines that know it. */
+	/* Runs the workload on all engines that know it. */
 	bool all_engines;
 };
 
@@ -50,7 +50,10 @@ static const struct stop tour[] = {
 	{.workload = "pending-1m", .producers = 1, .repeat = 5, .ops = 1000000},
 };
 
-/* What time costs: both wheels with ever more pending, small ticks, sleeping, loops, reschedule. */
+/*
+ * The steps of the command `time`: both wheels with more and more pending timeouts, small ticks,
+ * sleeping, loops, reschedule.
+ */
 static const struct stop time_stops[] = {
 	{.workload = "pending", .producers = 1, .ops = 1000000, .wheel = TW_WHEEL_HASHED},
 	{.workload = "held", .producers = 1, .wheel = TW_WHEEL_HASHED},
@@ -123,7 +126,7 @@ static int run_engines(const struct workload *workload, const struct options *op
 	return code;
 }
 
-/* Every workload that one of the operands means, in the table's order. */
+/* Runs every workload that matches the operand, in the order of the table. */
 static int run_matching(const struct options *options, const char *operand, double clock_ns)
 {
 	uint64_t engines = engines_or_ours(options);
@@ -273,7 +276,7 @@ static int dispatch(const struct options *options)
 	return command_tour(options);
 }
 
-/* Durable timers beside other keepers. The options are those of the script. */
+/* Compares durable timers with other keepers. A script does the work, and takes the options. */
 static int command_durable(char **words, int count)
 {
 	const char **all = calloc((size_t)count + 2, sizeof(*all));
@@ -298,7 +301,7 @@ int main(int argc, char **argv)
 		return command_durable(&argv[2], argc - 2);
 	if (cli_parse(argc, argv, &options) || report_open(options.json_path))
 		return EXIT_USAGE;
-	/* The date is that of the beginning. */
+	/* Reads the date now, so that all results have the date of the beginning. */
 	(void)machine_get();
 	code = dispatch(&options);
 	if (report_close())

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What one engine costs over another, in pairs: each pair runs both, one right after the other, in an order
-that changes from pair to pair, so that what the machine does meanwhile meets both alike.
+"""Compares the cost of two engines in pairs. Each pair runs both engines, one right after the other, in an order that
+alternates from pair to pair, so that other load on the machine affects both alike.
 
 usage: pairs.py PROGRAM WORKLOAD ENGINE RIVAL [PAIRS [OPTION...]]
 
-PROGRAM is tickwheel-perf, OPTION one of its own, for both engines; 30 pairs, unless told.
+PROGRAM is tickwheel-perf. OPTION is one of its options, which both engines get. PAIRS is 30 by default.
 
-Prints the median of the pairs' ratios (RIVAL over ENGINE), of wall and CPU time per operation, and the bounds
-within which that median lies with 95 % (10,000 bootstrap samples, percentile method).
+Prints the median of the pairs' ratios (RIVAL divided by ENGINE) for wall and CPU time per operation, and the median's
+95 % confidence interval (10,000 bootstrap samples, percentile method).
 """
 import json
 import os

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the pictures of docs/perf.md anew: builds, measures for five minutes, draws. The engines are
-# those that the machine has the libraries of; perf/compare.sh installs them all.
+# Makes the pictures of docs/perf.md anew: builds, measures for five minutes, and draws. It measures the engines whose
+# libraries are installed; perf/compare.sh installs all of them.
 #
 #     perf/pictures.sh [FOLDER]      default: docs/pictures/perf
 #
-# In BUILD (default: build-pictures), which is made or used again; there the results stay too.
+# The build folder is $BUILD (default: build-pictures); it is made, or used again. The results stay there.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,7 +20,7 @@ measure() {
   shift
   "$build/perf/tickwheel-perf" "$@" --json "$result"
 }
-# Sizes that fit into the minutes; three repeats, so that one that is disturbed counts for nothing.
+# The sizes fit into five minutes. With three repeats, the median ignores a repeat that was disturbed.
 measure scale scale pending producers --repeat 3 --pending 10000000
 measure compare compare schedule-cancel fire --allow-missing --repeat 3 --ops 1000000
 measure light compare light --allow-missing --repeat 3

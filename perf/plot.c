@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Pictures of results, which report/plot.py draws.
- */
+/* Draws pictures of results, by the script report/plot.py. */
 #include "plot.h"
 
 #include "script.h"

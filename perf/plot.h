@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Pictures of results, which a script next to the program draws.
- */
+/* Draws pictures of results, by a script next to the program. */
 #ifndef PERF_PLOT_H
 #define PERF_PLOT_H
 
 #include "harness/options.h"
 
-/* Goes on as the script, whose exit code is the harness's; returns one only if it cannot begin. */
+/*
+ * Replaces the process by the script, whose exit code becomes the program's. Returns an exit code
+ * only if the script cannot be started.
+ */
 int plot_run(const struct options *options);
 
 #endif

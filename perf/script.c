@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the program, or an empty string if the system does not report it. */
+/* Stores the folder of the program, or an empty string if the system does not report it. */
 static void folder_of_program(char ret_folder[PATH_MAX])
 {
 	ssize_t length = readlink("/proc/self/exe", ret_folder, PATH_MAX - 1);
@@ -37,7 +37,7 @@ static bool script_find(const char *script, char ret_path[PATH_MAX])
 	if (script_beside(script, ret_path) && access(ret_path, R_OK) == 0)
 		return true;
 	folder_of_program(folder);
-	/* An absolute one is not seen from the program. */
+	/* If SCRIPT_FOLDER is absolute, it is not relative to the program's folder. */
 	return snprintf(ret_path, PATH_MAX, "%s/%s/%s", SCRIPT_FOLDER[0] == '/' ? "" : folder,
 			SCRIPT_FOLDER, script) < PATH_MAX &&
 	       access(ret_path, R_OK) == 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A service registry that may be down, and a client of it that never forgets: what could not be
- * registered is tried again every five seconds, each URL once, until it succeeds or is unregistered
- * (docs/keyed.md). In virtual time, so that a minute of outage takes no time.
+ * A client of a service registry that may be down. If the client cannot register a URL, it tries
+ * again every five seconds, until it succeeds or the URL is unregistered (docs/keyed.md). Each URL
+ * has at most one such task. It runs in virtual time, so that a minute of outage takes no time.
  *
- * The table of keys is all the state there is: a URL is in it as long as it has to be tried again.
+ * The table of keys is the only state: a URL is in the table as long as it must be tried again.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #define RETRY_NS TW_S(5)
 
-/* The far end: down until somebody repairs it. */
+/* The registry's server: down until `up` is set. */
 static struct {
 	bool up;
 	unsigned registered;
@@ -30,14 +30,15 @@ static bool remote_register(const char *url)
 
 struct registry {
 	struct tw_engine *engine;
-	struct tw_keyed *failed; /* by URL; the argument is a copy of it */
+	struct tw_keyed *failed; /* the key is the URL, the argument a copy of it */
 	unsigned tries;
 	unsigned released;
 };
 
 static struct registry registry;
 
-/* As long as it wants to be tried again it keeps its key: no second task for that URL is added. */
+/* While this returns a delay, the entry keeps its key, so no second task for the URL can be
+ * added. */
 static int64_t on_retry(const struct tw_keyed_self *self, void *url)
 {
 	bool done;
@@ -49,7 +50,7 @@ static int64_t on_retry(const struct tw_keyed_self *self, void *url)
 	return done ? TW_KEYED_END : RETRY_NS;
 }
 
-/* Once for each task, however it ends. */
+/* Runs once for each task, however it ends. */
 static void on_retry_end(const struct tw_keyed_self *self, void *url, enum tw_keyed_end end)
 {
 	(void)self;
@@ -63,7 +64,7 @@ static void on_retry_end(const struct tw_keyed_self *self, void *url, enum tw_ke
 
 static const struct tw_keyed_kind retry = TW_KEYED_KIND(on_retry, on_retry_end);
 
-/* To be tried again, unless it is being tried already. */
+/* Adds a task that tries the URL again, unless the URL already has one. */
 static void registry_failed(const char *url)
 {
 	char *copy = strdup(url);
@@ -83,7 +84,7 @@ static void registry_failed(const char *url)
 
 static void registry_register(const char *url)
 {
-	/* What failed before is tried anew. */
+	/* Ends a task of an earlier failure, because the URL is tried anew now. */
 	(void)tw_keyed_cancel(registry.failed, url, strlen(url), TW_KEYED_ANY);
 	if (remote_register(url))
 		printf("%s: registered\n", url);
@@ -122,7 +123,7 @@ int main(void)
 	registry_register("dubbo://10.0.0.1/orders");
 	registry_register("dubbo://10.0.0.1/stock");
 	registry_register("dubbo://10.0.0.1/users");
-	/* Somebody else has failed with the same URL. */
+	/* Another caller fails with the same URL: no second task is added. */
 	registry_failed("dubbo://10.0.0.1/orders");
 	pass(clock, 12);
 	registry_unregister("dubbo://10.0.0.1/stock");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool by hand as an executor: a bounded queue under a mutex, three threads. What finds no room
- * is asked again with the next tick, and may be cancelled until then.
+ * A hand-written thread pool as an executor: a bounded queue under a mutex, and three threads. If
+ * the queue is full, the engine offers the timeout again at the next tick. Until then the timeout
+ * can be cancelled.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +22,8 @@ struct pool {
 	pthread_t thread[THREADS];
 };
 
-/* The dispatch hook, on the engine's worker: copies what there is room for, and never waits. */
+/* The dispatch hook, which runs on the worker: copies as many timeouts as fit, and never waits for
+ * space. */
 static size_t pool_take(void *context, const struct tw_due *due, size_t count)
 {
 	struct pool *pool = context;
@@ -36,7 +38,7 @@ static size_t pool_take(void *context, const struct tw_due *due, size_t count)
 	return taken;
 }
 
-/* False: closed, and empty. */
+/* Waits for a timeout. Returns false if the pool is closed and its queue is empty. */
 static bool pool_next(struct pool *pool, struct tw_due *ret)
 {
 	bool some;
@@ -54,7 +56,7 @@ static bool pool_next(struct pool *pool, struct tw_due *ret)
 	return some;
 }
 
-/* Each that was accepted is run once. */
+/* Runs each accepted timeout once. */
 static void *pool_main(void *context)
 {
 	struct tw_due due;
@@ -73,7 +75,7 @@ static bool pool_open(struct pool *pool)
 	return true;
 }
 
-/* After the stop of its engines, which needs the pool's threads. */
+/* Must be called after the stop of the engines, because a stop needs the pool's threads. */
 static void pool_close(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->mutex);
@@ -87,7 +89,7 @@ static void pool_close(struct pool *pool)
 static atomic_int done;
 static atomic_bool beat;
 
-/* Blocks, which on the worker would hold up all the others. */
+/* Blocks. On the worker this would delay all other timeouts. */
 static void on_job(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -96,7 +98,7 @@ static void on_job(struct tw_handle self, void *arg)
 	atomic_fetch_add(&done, 1);
 }
 
-/* So short that a hand-over would cost more: it stays with the worker. */
+/* So short that a hand-over would cost more. Therefore it runs on the worker. */
 static void on_beat(struct tw_handle self, void *arg)
 {
 	(void)self;

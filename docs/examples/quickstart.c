@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The README's example: one reply cancels its request's timeout, one reply never comes. */
+/* The README's example: one request gets its reply, the other one times out. */
 /* clang-format off */
 #include <stdio.h>
 #include <tickwheel.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minute of virtual time in which each recipe does what it is for: of two calls one is answered,
- * a connection falls silent after 20 s, a session ends, frames run, and a delivery works at the
- * fourth try.
+ * Runs each recipe in a minute of virtual time. Of two calls, one is answered. A connection falls
+ * silent after 20 s, a session ends, and frames run. A delivery succeeds at the fourth try.
  */
 #include "recipes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recipes of docs/tuning.md: what servers set timeouts for, each in some ten lines. recipes.c
+ * The recipes of docs/tuning.md: the usual timeouts of servers, each in about ten lines. recipes.c
  * runs them.
  */
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static void call_late(struct tw_handle self, void *arg)
 	struct call *call = arg;
 
 	(void)self;
-	call->late = true; /* here: tell who waits for the answer */
+	call->late = true; /* here: notify the waiting thread */
 }
 
 static const struct tw_kind call_deadline = TW_KIND(call_late, NULL);
@@ -29,7 +29,7 @@ static int call_send(struct tw_engine *engine, struct call *call, int64_t limit_
 	return tw_schedule(engine, limit_ns, &call_deadline, call, &call->deadline);
 }
 
-/* Not DONE: it is late, and told so already. */
+/* Returns false if the answer is late: then call_late has run, or runs now. */
 static bool call_answered(struct call *call)
 {
 	return tw_cancel(call->deadline) == TW_CANCEL_DONE;
@@ -89,7 +89,7 @@ static int frames_start(struct tw_engine *engine, uint64_t *frames, struct tw_ha
 {
 	struct tw_period period = TW_PERIOD_RATE(TW_S(1) / 60);
 
-	period.missed = TW_MISSED_SKIP; /* a frame that is late is left out; the grid stays */
+	period.missed = TW_MISSED_SKIP; /* late frames are skipped; the grid does not shift */
 	return tw_schedule_periodic(engine, &period, &frame_kind, frames, ret_handle);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A year of timers in seconds, the same each time: docs/testing-your-code.md. What is tested is a
- * small reminder service: each of a hundred users is reminded every so many hours, and hears
- * nothing for a week after every tenth reminder.
+ * A year of timers in seconds, with the same result each time: docs/testing-your-code.md. The
+ * program tests a small reminder service. Each of a hundred users gets a reminder every so many
+ * hours, and after every tenth reminder none for a week.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void on_remind(struct tw_handle self, void *arg)
 
 	(void)self;
 	count++;
-	/* Whatever runs, and when, ends up in here. */
+	/* The digest depends on which callbacks run, in which order, and when. */
 	digest = (digest ^ (uint64_t)now_ns ^ (uint64_t)user->every_ns) * UINT64_C(1099511628211);
 	tw_schedule(user->engine, pause_ns, &remind, user, NULL);
 }
@@ -56,7 +56,7 @@ int main(void)
 		users[i] = (struct user){.engine = engine, .every_ns = TW_HOURS(1 + i % 48)};
 		tw_schedule(engine, users[i].every_ns, &remind, &users[i], NULL);
 	}
-	/* From one due time to the next: empty time costs nothing. */
+	/* The clock jumps from one due time to the next, so time without timeouts costs nothing. */
 	if (tw_engine_run_until(engine, 365 * DAY) != 0)
 		return 1;
 	printf("%" PRId64 " reminders in a year, digest %016" PRIx64 "\n", count, digest);

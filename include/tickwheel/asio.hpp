@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file asio.hpp
- * tw::asio::steady_timer: usable where boost::asio::steady_timer is. Header only, C++17, with Boost
- * 1.74 or later. docs/hosts.md names the differences.
+ * tw::asio::steady_timer, which can replace boost::asio::steady_timer. Header only, C++17, with
+ * Boost 1.74 or later. docs/hosts.md names the differences.
  *
  * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
- * schedule and cancel without a lock. When it is due, the engine's worker posts the handler to its
- * associated executor. So no thread of an io_context has to wake up for timers. An io_context with
- * BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other thread, so it must not have such timers.
+ * schedule and cancel without a lock. When the timeout is due, the engine's worker posts the
+ * handler to the handler's associated executor. So no thread of an io_context has to wake up for
+ * timers. An io_context with BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other
+ * thread, so it must not have such timers.
  *
- * A wait is an operation with two owners: its timer, and the engine until the timeout has ended. The
- * engine says who completes it: the worker, the cancel that returned TW_CANCEL_DONE, or the end of
- * the execution context, which destroys handlers without a call.
+ * A wait is an operation with two owners: its timer, and the engine until the timeout has ended.
+ * How the timeout ends decides which thread completes the operation. If it expires, the worker
+ * does; if tw_cancel returns TW_CANCEL_DONE, the thread that cancelled does. If the execution
+ * context ends, the handler is destroyed without a call.
  */
 #ifndef TICKWHEEL_ASIO_HPP
 #define TICKWHEEL_ASIO_HPP
 
-/* Before Boost 1.75 its own headers miss this one. */
+/* Included first, because Boost's headers before 1.75 need it and do not include it. */
 #include <utility>
 
 #include <atomic>
@@ -56,7 +58,7 @@ namespace detail
 namespace net = boost::asio;
 using error_code = boost::system::error_code;
 
-/** A wait, whatever its handler is. */
+/** A wait, independent of the type of its handler. */
 class operation
 {
       public:
@@ -72,7 +74,8 @@ class operation
 
 	void done() noexcept
 	{
-		/* Pairs with is_done: whoever sees it needs nothing else of the operation. */
+		/* Pairs with is_done. A thread that sees this value uses nothing else of the
+		 * operation. */
 		ended.store(true, std::memory_order_release);
 	}
 
@@ -82,7 +85,7 @@ class operation
 	}
 
 	tw_handle handle = TW_HANDLE_NONE;
-	/** What the engine holds, until the timeout has ended. */
+	/** The engine's reference, until the timeout has ended. */
 	std::shared_ptr<operation> self;
 	const std::atomic<bool> *context_ends = nullptr;
 
@@ -117,7 +120,7 @@ template <class Slot> void slot_connect(const Slot &slot, const std::shared_ptr<
 }
 #endif
 
-/** All waits of an execution context. Its end abandons them. */
+/** All waits of an execution context. The end of the context abandons them. */
 class service : public net::execution_context::service
 {
       public:
@@ -139,7 +142,7 @@ class service : public net::execution_context::service
 		(void)tw_scope_destroy(scope);
 	}
 
-	/** After it no handler of a wait exists that is not posted. */
+	/** Afterwards every handler has either been posted or destroyed. */
 	void shutdown() noexcept override
 	{
 		if (ends.exchange(true))
@@ -186,7 +189,8 @@ class service : public net::execution_context::service
 	std::atomic<bool> ends{false};
 };
 
-/** A wait with its handler. It holds the handler's executor, and the timer's, at work. */
+/** A wait with its handler. It keeps outstanding work on the handler's executor and on the
+ * timer's. */
 template <class Handler, class Executor> class operation_of final : public operation
 {
 	using associated = net::associated_executor_t<Handler, Executor>;
@@ -213,7 +217,8 @@ template <class Handler, class Executor> class operation_of final : public opera
 
 	void complete(error_code code) noexcept override
 	{
-		/* The end of the context has abandoned it, in the midst of its timer's cancel. */
+		/* The context has ended during the timer's cancel, and has already abandoned this
+		 * wait. */
 		if (!held)
 			return;
 		parts ready = std::move(*held);
@@ -246,10 +251,11 @@ template <class Handler, class Executor> class operation_of final : public opera
 } // namespace detail
 
 /**
- * A timer: boost::asio::basic_waitable_timer with waits in an engine.
+ * A timer with the interface of boost::asio::basic_waitable_timer, whose waits are timeouts of an
+ * engine.
  *
- * Threads: as there: different timers on any threads, one timer on one at a time. Lifetime: its end
- * cancels its waits.
+ * Threads: as with Boost's class: different timers on any threads, and each timer on one thread at
+ * a time. Lifetime: the destructor cancels the waits.
  */
 template <class Clock, class Executor = boost::asio::any_io_executor> class basic_waitable_timer
 {
@@ -346,7 +352,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		return time;
 	}
 
-	/** Both cancel the waits, and return how many. */
+	/** This and expires_after cancel the waits, and return how many they have cancelled. */
 	std::size_t expires_at(const time_point &at)
 	{
 		std::size_t cancelled = cancel();
@@ -359,13 +365,14 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	{
 		time_point now = Clock::now();
 
-		/* As there, a sum that does not fit is the farthest time. */
+		/* As in Boost, if the sum does not fit, the expiry is the latest time there is. */
 		if (after > duration::zero() && now > (time_point::max)() - after)
 			return expires_at((time_point::max)());
 		return expires_at(now + after);
 	}
 
-	/** Handlers that are posted already stay, and do not count. */
+	/** Cancels the waits, and returns how many. Handlers that are already posted still run, and
+	 * do not count. */
 	std::size_t cancel()
 	{
 		std::size_t cancelled = 0;
@@ -490,7 +497,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	std::deque<std::shared_ptr<detail::operation>> waits;
 };
 
-/** By the clock that the engine has by default. */
+/** A timer by std::chrono::steady_clock, whose time an engine has by default. */
 using steady_timer = basic_waitable_timer<std::chrono::steady_clock>;
 } // namespace tw::asio
 

@@ -3,10 +3,10 @@
  * @file batch.h
  * Batches: many timeouts scheduled, or cancelled, by one call.
  *
- * A batch does to each item what tw_schedule, tw_schedule_at or tw_cancel would do, in the order of
- * the array, and reports the outcome of each. It saves work that single calls repeat. The clock is
- * read once, and the worker is notified of a thousand timeouts at a time. Memory that the next
- * items need is fetched while this one is done. docs/batches.md has figures.
+ * A batch does for each item what tw_schedule, tw_schedule_at or tw_cancel would do. It goes
+ * through the array in order, and reports the outcome of each item. It saves work that single calls
+ * repeat: it reads the clock once, and notifies the worker of a thousand timeouts at a time. While
+ * it handles one item, it prefetches the memory of the next ones. docs/batches.md has figures.
  */
 #ifndef TICKWHEEL_BATCH_H
 #define TICKWHEEL_BATCH_H
@@ -36,28 +36,30 @@ struct tw_item {
 /**
  * Schedules a timeout for each item of an array, its delay counted from the beginning of the call.
  *
- * Items are independent: if one is rejected, the items after it are not affected. Only if the
- * engine has ended or cannot be started, all items after it are rejected with the same code. If the
- * caller is not the worker of the engine, up to 1,024 items become visible to the worker at once,
- * then the next 1,024, and so on. A callback may run before the call has returned. If a call is
- * rejected as a whole, it does nothing.
+ * Items are independent: if one is rejected, the items after it are not affected. There is one
+ * exception: if an item is rejected because the engine is stopped or cannot be started, all later
+ * items are rejected with the same code. If the caller is not the engine's worker, the worker sees
+ * the items in portions: up to 1,024 at once, then the next 1,024, and so on. A callback may run
+ * before the call has returned. If the call as a whole is rejected, it does nothing.
  *
  * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because they
- * are written before it can run, and never afterwards. Those of later items may not be written yet.
+ * are written before it can run, and never afterwards. The elements of later items may not be
+ * written yet.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule, counted from one reading of the clock.
  * Threads: any.
  * In callback: yes, as tw_schedule.
- * Progress: for each item as tw_schedule. If a thread gives way, it does so between 1,024 items.
+ * Progress: for each item as tw_schedule. If the thread must pause for the worker (see
+ *   tw_schedule), it does so only between portions of 1,024 items.
  * Lifetime: `items` during the call only; kinds and arguments as in tw_schedule. A stop of the
- *   engine waits for this call as for any other, for at most 1,024 items at a time.
+ *   engine waits for this call, but only for the present portion of up to 1,024 items.
  * Returns: how many were scheduled, 0 or more; -EINVAL (engine or `items` NULL, no item); -ERANGE
  *   (more than TW_BATCH_MAX); -ECHILD. With one of these codes nothing is scheduled or written.
- *   Otherwise, if the arrays are given, each item's results are written. `ret_handles[i]` is its
- *   handle, or one of zeros, and `ret_errors[i]` is 0 or the code that tw_schedule would have
- *   returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN (limit); -ENOMEM;
- *   -ESHUTDOWN; -EPERM (a kind that only the owner may use); the code that creating the worker's
- *   thread returned.
+ *   Otherwise the call writes the results of each item, if the arrays are not NULL.
+ *   `ret_handles[i]` is its handle, or a handle of zeros. `ret_errors[i]` is 0 or the code that
+ *   tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN
+ *   (limit); -ENOMEM; -ESHUTDOWN; -EPERM (a kind that only the owner may use); the code that
+ *   creating the worker's thread returned.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_schedule_many(struct tw_engine *engine,
@@ -66,8 +68,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_many(struct tw_engine *engine,
 
 /**
  * Schedules a timeout for each item of an array, at a point of the engine's time; does not read the
- * clock. Otherwise the same as tw_schedule_many. As there, an item's handle and code are written
- * before its callback can run.
+ * clock. Otherwise the same as tw_schedule_many: an item's handle and code are written before its
+ * callback can run.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule_at.
  * Threads: any.
@@ -82,12 +84,13 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_many_at(struct tw_engine *engine,
 						   struct tw_handle *ret_handles, int *ret_errors);
 
 /**
- * Cancels the timeouts of an array of handles, in its order, and reports the outcome for each.
+ * Cancels the timeouts of an array of handles, in the order of the array, and reports the outcome
+ * of each.
  *
- * The handles may be of any engines, and in any state. If a handle is in the array twice, the first
- * one cancels the timeout, and the second reports TW_CANCEL_CANCELLED, or TW_CANCEL_STALE if the
- * memory is already used again. Finalisers run in the same order, each before the next handle is
- * looked at.
+ * The handles may be of any engines, and in any state. If a handle is in the array twice, its first
+ * place cancels the timeout. Its second place reports TW_CANCEL_CANCELLED, or TW_CANCEL_STALE if
+ * the memory is already used again. Finalisers run in the same order, each before the call goes on
+ * to the next handle.
  *
  * Units: handles, 1 to TW_BATCH_MAX.
  * Threads: any.
@@ -96,7 +99,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_many_at(struct tw_engine *engine,
  * Lifetime: as tw_cancel; `handles` during the call only, and a finaliser must not change it.
  * Returns: how many this call cancelled (TW_CANCEL_DONE, TW_CANCEL_STOPPED), 0 or more; -EINVAL
  *   (`handles` NULL, no handle); -ERANGE (more than TW_BATCH_MAX); -ECHILD. With one of these codes
- *   nothing is cancelled or written. Otherwise, if `ret_outcomes` is given, `ret_outcomes[i]` is
+ *   nothing is cancelled or written. Otherwise, if `ret_outcomes` is not NULL, `ret_outcomes[i]` is
  *   the result that tw_cancel would have returned for this handle: an enum tw_cancel_outcome,
  *   -EINVAL (a handle of zeros), -EPERM, -ECHILD (the timeout stayed with the parent when a child
  *   took the library over).

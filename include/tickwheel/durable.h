@@ -5,23 +5,24 @@
  * tickwheel-durable), available if tickwheel was built with the feature `durable`. docs/durable.md
  * has an example, the promises and their prices.
  *
- * A timer is a kind (named by a text), bytes, and a deadline on the wall clock. A set of timers is
- * kept in a store. A schedule returns at once, and its acknowledgement follows when the timer is in
- * the store. An acknowledged timer runs at least once, unless it is cancelled: after kill -9 too,
- * and after a power loss if the store keeps that level. A timer that ends before it is stored is
- * never written.
+ * A timer is a kind (which has a name), a payload of bytes, and a deadline on the wall clock. A
+ * program opens a set of timers, which a store keeps. A schedule returns at once; its
+ * acknowledgement follows when the timer is in the store. An acknowledged timer runs at least once,
+ * unless it is cancelled. That holds after kill -9, too, and after a power loss if the store's
+ * level (enum tw_durable_level) includes it. A timer that ends before it is stored is never
+ * written.
  *
  * Codes besides those of error.h:
  *
  * | code         | meaning                                                                      |
  * |--------------|------------------------------------------------------------------------------|
- * | -EINPROGRESS | the acknowledgement brings the outcome                                       |
+ * | -EINPROGRESS | the acknowledgement will bring the outcome                                   |
  * | -EIO         | the store has failed; no call is acknowledged any more                       |
  * | -ENOSPC      | the store is full, and takes no new timers                                   |
  * | -EMSGSIZE    | a payload or a key is too large                                              |
  * | -ENOENT      | no such timer is in the store                                                |
- * | -ENOTSUP     | the store survives less than was asked for                                   |
- * | -ETIME       | the wall clock is far behind a time that the store has seen                  |
+ * | -ENOTSUP     | the store keeps a lower level than was asked for, or lacks a function        |
+ * | -ETIME       | the wall clock is far behind a time that the store has already seen          |
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H
@@ -36,94 +37,104 @@
 
 TW_BEGIN_DECLS
 
-/** An open set of timers, made by tw_durable_open and freed by tw_durable_close. */
+/** An open set of timers, made by tw_durable_open and freed by tw_durable_close. After the open,
+ * one thread of the set makes all calls to the store; comments call it the set's thread. */
 struct tw_durable;
 
 /** The result of a run, besides those of enum tw_retry_result (TW_RETRY_DONE and the others). */
 enum tw_durable_result {
-	/** The timer runs again at `*self->next_due_ns`, under the same id, with a new count of
-	 * attempts: one run of a period has ended. */
+	/** This run of a periodic timer has ended. The timer runs again at `*self->next_due_ns`,
+	 * under the same id, and its attempts count from 1 again. */
 	TW_DURABLE_NEXT = 4,
 };
 
-/** A run, as its callback sees it. */
+/** The argument of a run's callback. */
 struct tw_durable_self {
 	struct tw_durable *durable;
-	/** Names the timer for ever. If a run is repeated after a crash, it has the same id. */
+	/** Names the timer for ever. If a run is repeated after a crash, the id is the same. */
 	struct tw_durable_id id;
-	/** Counts the runs: 1, 2, ... */
+	/** The number of this run: 1, 2, ... */
 	uint64_t attempt;
 	/** The deadline, on the wall clock. */
 	int64_t due_ns;
-	/** The callback sets it before it returns TW_DURABLE_NEXT. Before, it is `due_ns`. */
+	/** The callback sets `*next_due_ns` before it returns TW_DURABLE_NEXT. Its first value is
+	 * `due_ns`. */
 	int64_t *next_due_ns;
 	/** As scheduled. */
 	uint32_t version;
 	/** 0: the timer has no key. */
 	uint32_t key_bytes;
 	const void *key;
-	/** With a shared store: a number that is greater for each later run of the timer. Whoever has
-	 * seen a greater one for this id rejects this run. 0: the first run, before the store knew the
-	 * timer; and with other stores. */
+	/**
+	 * With a shared store: a number that is greater for each later run of the timer. If a
+	 * system that the run acts on has seen a greater number for this id, it must reject this
+	 * run. 0: this is the first run, and the store does not know the timer yet; or the store is
+	 * not shared.
+	 */
 	uint64_t fence;
 };
 
 /**
- * Runs a timer, where the engine's callbacks run: on the worker, or in an executor.
+ * The callback of a timer. Runs where the engine's callbacks run: on the worker, or in an executor.
  *
- * Returns a result of enum tw_retry_result or TW_DURABLE_NEXT. TW_RETRY_AGAIN: after the next delay
- * of the kind's schedule. TW_RETRY_GIVE_UP, or any other number: the timer becomes a dead letter.
- * TW_RETRY_PENDING: tw_durable_complete reports the result later, or has reported it already.
- * `payload` is valid during the run.
+ * Returns one of these. TW_RETRY_DONE: the timer ends. TW_DURABLE_NEXT: see there. TW_RETRY_AGAIN:
+ * it runs again after the next delay of the kind's schedule. TW_RETRY_GIVE_UP, or any other number:
+ * it becomes a dead letter. TW_RETRY_PENDING: tw_durable_complete reports the result later, or has
+ * reported it already. `payload` is valid during the run.
  */
 typedef int tw_durable_run(const struct tw_durable_self *self, const void *payload, size_t bytes);
 
 /** Bits of a kind's `flags`. */
 enum tw_durable_kind_flag {
 	/**
-	 * A run begins only after its start is in the store. If the process dies after that, the
-	 * timer becomes a dead letter at the next open, and does not run again. Each run then
-	 * waits for one commit.
+	 * A run begins only when its start is in the store. If the process dies after that, the
+	 * timer becomes a dead letter at the next open, and does not run again. So each run must
+	 * wait for one commit.
 	 */
 	TW_DURABLE_KIND_AT_MOST_ONCE = 1,
 	/**
-	 * Deadlines count elapsed time, suspends included (CLOCK_BOOTTIME). A step of the wall clock
-	 * does not move them, and does not hold their runs. A time of the wall clock that a call or a
-	 * run gives is turned into the time until then; deadlines are reported as the wall clock
-	 * shows them now. After a reboot the wall clock says how long the machine was off. Do not
-	 * change this bit while the store has timers of the kind.
+	 * Deadlines count elapsed time, including the time of suspends (CLOCK_BOOTTIME). A step of
+	 * the wall clock neither moves these deadlines nor holds these runs. If a call or a run
+	 * gives a time of the wall clock, the set converts it to the elapsed time until then.
+	 * Reported deadlines are converted back, with the wall clock as it is now. After a reboot
+	 * the wall clock shows how long the machine was off. Do not change this bit while the store
+	 * has timers of the kind.
 	 */
 	TW_DURABLE_KIND_ELAPSED = 2,
 };
 
-/** The common part of all timers of one kind. It must stay constant, and alive until the set is
+/** The common part of all timers of one kind. It must stay unchanged and alive until the set is
  * closed. */
 struct tw_durable_kind {
 	/** sizeof(struct tw_durable_kind). */
 	uint32_t size;
 	/** Bits of enum tw_durable_kind_flag. */
 	uint32_t flags;
-	/** 1 to 63 characters of a-z, 0-9, '_', '.' and '-'. The store keeps it, because the
+	/** 1 to 63 characters of a-z, 0-9, '_', '.' and '-'. The store keeps this name, because the
 	 * address of a function means nothing to the next process. */
 	const char *name;
 	/** Required. */
 	tw_durable_run *run;
-	/** The delays of TW_RETRY_AGAIN, with their jitter. NULL: it counts as TW_RETRY_GIVE_UP. */
+	/** The delays of TW_RETRY_AGAIN, with their jitter. NULL: TW_RETRY_AGAIN counts as
+	 * TW_RETRY_GIVE_UP. */
 	const struct tw_retry_schedule *schedule;
-	/** The most runs; then the timer becomes a dead letter. 0: no bound. */
+	/** The most runs of a timer. If the last of them does not end it, the timer becomes a dead
+	 * letter. 0: no bound. */
 	uint64_t attempts_max;
-	/** The most runs at once, those that are pending included; 0: no bound. */
+	/** The most timers of the kind that run at once, including those whose result is pending.
+	 * 0: no bound. */
 	uint32_t running_max;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t reserved;
-	/** If a timer is later than this by the wall clock, the set's hook `overdue` is called
+	/** If a timer is later than this by the wall clock, the set calls its hook `overdue`
 	 * instead of `run`. In nanoseconds; 0: there is no bound. */
 	uint64_t overdue_max_ns;
 	/**
-	 * How long a new timer may wait for its commit, in nanoseconds; at most 60 s. If it ends
-	 * meanwhile, by a cancel or by its run, it is never written. Its acknowledgement waits as
-	 * long. A run that does not end at once, tw_durable_flush and tw_durable_close end the wait;
-	 * a timer with a key does not wait. 0, or less than `window_ns` of the set: one window.
+	 * How long a new timer may wait for its commit, in nanoseconds; at most 60 s. If the timer
+	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement waits
+	 * as long. The wait ends early if the timer's run does not end at once, and with
+	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. 0, or less than
+	 * the set's `window_ns`: the timer waits for one window.
 	 */
 	uint64_t linger_ns;
 };
@@ -137,21 +148,22 @@ struct tw_durable_kind {
 /** The acknowledgement of a call. */
 struct tw_durable_ack {
 	struct tw_durable_id id;
-	/** As given to the call. */
+	/** The `context` that was given to the call. */
 	void *context;
 	/** An enum tw_durable_outcome. */
 	int32_t outcome;
-	/** 0, or a negative code: -EIO with TW_DURABLE_UNKNOWN; -ENOSPC: the store is full and has
-	 * refused the timer. */
+	/** 0, or a negative code. -EIO comes with TW_DURABLE_UNKNOWN. -ENOSPC: the store is full
+	 * and has refused the timer. */
 	int32_t status;
 };
 
-/** Receives acknowledgements on the set's thread, in the order of the commits. It must not block,
- * and must not call tw_durable_flush, tw_durable_find and the like (-EDEADLK). */
+/** Receives acknowledgements on the set's thread, in the order of the commits. It must not block.
+ * Calls that wait for the store, such as tw_durable_flush and tw_durable_find, return -EDEADLK in
+ * it. */
 typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
-/** The states of a set. If several hold at once, the one that forbids most is shown: FAILED,
- * CLOCK_STEPPED, CUT, FULL, SLOW. */
+/** The states of a set. If several hold at once, the set reports the one that forbids most, in the
+ * order FAILED, CLOCK_STEPPED, CUT, FULL, SLOW. */
 enum tw_durable_state {
 	TW_DURABLE_STATE_OPEN = 0,
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
@@ -160,14 +172,15 @@ enum tw_durable_state {
 	/** The wall clock has jumped forward by more than `clock_step_max_ns`. No run begins until
 	 * tw_durable_resume with a NULL kind accepts the new time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
-	/** The store refuses new timers for lack of space. Ends are still written. */
+	/** The store has no space left, and refuses new timers. The ends of timers are still
+	 * written. */
 	TW_DURABLE_STATE_FULL = 3,
-	/** The log of the store is longer than `log_bytes_max`, because another process reads an old
-	 * state of it. A schedule returns -EAGAIN. Runs and ends go on. */
+	/** The log of the store is longer than `log_bytes_max`, because another process still reads
+	 * an old state of the store. A schedule returns -EAGAIN. Timers still run and end. */
 	TW_DURABLE_STATE_SLOW = 4,
-	/** The server of a shared store cannot be reached. New timers wait until `staged_bytes_max` is
-	 * used up; nothing is acknowledged, and runs stop before the session ends. The set connects
-	 * again by itself. */
+	/** The server of a shared store cannot be reached. New timers wait in memory, up to
+	 * `staged_bytes_max`. Nothing is acknowledged. From shortly before the end of the session
+	 * on, no run begins. The set connects again by itself. */
 	TW_DURABLE_STATE_CUT = 5,
 };
 
@@ -175,67 +188,74 @@ enum tw_durable_state {
 struct tw_durable_options {
 	/** sizeof(struct tw_durable_options). */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
-	/** The store, for example of tw_durable_store_file. Copied. tw_durable_open takes it over:
-	 * if it fails, it closes the store, unless the options themselves are wrong. */
+	/** The store, for example one made by tw_durable_store_file. Copied. tw_durable_open takes
+	 * the store over. If the open fails, it closes the store, unless the options themselves are
+	 * wrong. */
 	struct tw_durable_store store;
 	/** The least level that the store must keep, an enum tw_durable_level; default: DISK. */
 	uint32_t level;
-	/** The most operations in one commit, 1 to 1,000,000; default 10,000. In a shared store 4,000 at
-	 * most. */
+	/** The most operations in one commit, 1 to 1,000,000; default 10,000. A shared store takes
+	 * 4,000 at most. */
 	uint32_t batch_max;
-	/** How long the first timer of a batch waits for others, in nanoseconds; default 2 ms, at
-	 * most 60 s. 0: a batch begins as soon as the one before has ended. */
+	/** How long a commit waits, after its first change, for more changes; in nanoseconds.
+	 * Default 2 ms, at most 60 s. 0: a commit begins as soon as the one before has ended. */
 	uint64_t window_ns;
 	/** The memory for timers that wait for their commit, in bytes; 64 KiB to 2^40; default
 	 * 64 MiB. If it is used up, a schedule returns -EAGAIN. */
 	uint64_t staged_bytes_max;
-	/** Timers that are due within it are in memory; 1 s to 7 days, default 2 minutes. */
+	/** The set keeps the timers in memory that are due within this time, in nanoseconds; 1 s to
+	 * 7 days, default 2 minutes. */
 	uint64_t near_ns;
-	/** The most timers that are read from the store into memory; 1 to 2^32, default
-	 * 1,000,000. If some kinds count elapsed time, half is for them, here and below. */
+	/** The most timers that are read from the store into memory; 1 to 2^32, default 1,000,000.
+	 * If some kinds count elapsed time, half of this number and of `near_bytes_max` is for
+	 * their timers. */
 	uint64_t near_max;
-	/** The most bytes of timers in memory, with their payloads; 64 KiB to 2^40, default 512 MiB.
-	 * One timer more is read in any case. Timers that are scheduled for soon come in besides. */
+	/** The most bytes of timers that are read into memory, with their payloads; 64 KiB to 2^40,
+	 * default 512 MiB. One timer may exceed it. New timers that are due within `near_ns` are
+	 * kept in memory in any case. */
 	uint64_t near_bytes_max;
 	/** The most bytes of a payload; default 4,096, at most 1 MiB. */
 	uint32_t payload_max;
-	/** How many timers a second run that became due while the set was closed, or by a clock
-	 * step; 1 or more, default 10,000. */
+	/** How many overdue timers run each second: those that became due while the set was closed,
+	 * or by a step of the wall clock. 1 or more, default 10,000. */
 	uint32_t catch_up_per_s;
 	/** The most dead letters: if there are more, the oldest are removed for good. 0: no bound. */
 	uint64_t dead_max;
-	/** How long a dead letter is kept, in nanoseconds of the wall clock; at most INT64_MAX. 0: for
-	 * ever. */
+	/** How long the store keeps a dead letter, in nanoseconds of the wall clock; at most
+	 * INT64_MAX. 0: for ever. */
 	uint64_t dead_keep_ns;
-	/** The most bytes of a log that the store cannot shorten; beyond it the state is SLOW.
-	 * Default 1 GiB. 0: no bound. Looked at once a second. */
+	/** The most bytes of a log that the store cannot shorten. If the log is longer, the state
+	 * is TW_DURABLE_STATE_SLOW. Default 1 GiB. 0: no bound. The set checks it once a second. */
 	uint64_t log_bytes_max;
-	/** A run that begins later than this after its deadline is counted (`late` of the stats), in
-	 * nanoseconds; default 1 s. 0: none is. */
+	/** A run that begins later than this after its deadline is counted in `late` of struct
+	 * tw_durable_stats. In nanoseconds; default 1 s. 0: no run is counted. */
 	uint64_t late_ns;
-	/** A greater forward step of the wall clock holds all runs; 1 s or more; default 1 day. */
+	/** If the wall clock steps forward by more than this, no run begins until the clock comes
+	 * back, or tw_durable_resume accepts the step. In nanoseconds, 1 s or more; default 1
+	 * day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
 	tw_durable_acked *acked;
-	/** For `acked` and `state`. */
+	/** The first argument of `acked`, `state` and `overdue`. */
 	void *context;
-	/** Called on the set's thread when the state changes (an enum tw_durable_state; `error`: 0
-	 * or a negative code). NULL: none. */
+	/** Called on the set's thread when the state changes. `state` is an enum tw_durable_state;
+	 * `error` is 0 or a negative code. NULL: not called. */
 	void (*state)(void *context, int state, int error);
-	/** Called instead of a run that is too late (`overdue_max_ns` of its kind), where the run
-	 * would be. Its result counts as that of the run. NULL: such timers are counted, and end. */
+	/** Called instead of `run` for a timer that is too late (`overdue_max_ns` of its kind), on
+	 * the same thread. Its result counts as that of the run. NULL: such timers are only
+	 * counted, and end. */
 	int (*overdue)(void *context, const struct tw_durable_self *self, const void *payload,
 		       size_t bytes);
 };
 
 /** Bits of a timer's `flags`. */
 enum tw_durable_spec_flag {
-	/** `due_ns` is a time of the wall clock. Without it, it is a delay from now. */
+	/** `due_ns` is a time of the wall clock. Without this bit it is a delay from now. */
 	TW_DURABLE_AT = 1,
-	/** `id` is given: a timer whose outcome was UNKNOWN is scheduled again under its id. If
-	 * the store has it, the outcome is PRESENT. */
+	/** Schedules a timer again, under the id in `id`, after its outcome was TW_DURABLE_UNKNOWN.
+	 * If the store has the timer, the outcome is TW_DURABLE_PRESENT. */
 	TW_DURABLE_RESEND = 2,
 };
 
@@ -247,7 +267,7 @@ struct tw_durable_spec {
 	uint32_t flags;
 	/** One of the kinds that the set was opened with. */
 	const struct tw_durable_kind *kind;
-	/** A delay in nanoseconds; with TW_DURABLE_AT nanoseconds since 1970. Not TW_NEVER. */
+	/** A delay in nanoseconds; with TW_DURABLE_AT, nanoseconds since 1970. Not TW_NEVER. */
 	int64_t due_ns;
 	/** Copied. */
 	const void *payload;
@@ -259,20 +279,20 @@ struct tw_durable_spec {
 	/** 1 to 255, or 0 without a key. */
 	uint32_t key_bytes;
 	uint32_t reserved;
-	/** For the acknowledgement. */
+	/** Passed on in the acknowledgement. */
 	void *context;
 	/** Used with TW_DURABLE_RESEND only. */
 	struct tw_durable_id id;
 };
 
-/** A timer, as the store has it. */
+/** A timer as the store knows it. */
 struct tw_durable_info {
 	/** Set by the caller to sizeof(struct tw_durable_info). */
 	size_t size;
 	struct tw_durable_id id;
 	int64_t due_ns;
 	const struct tw_durable_kind *kind;
-	/** The runs that have begun, as far as the store knows. */
+	/** How many runs have begun, as far as the store knows. */
 	uint64_t attempt;
 	uint32_t version;
 	uint32_t payload_bytes;
@@ -292,20 +312,19 @@ struct tw_durable_info {
 TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options, size_t size);
 
 /**
- * Opens a set of timers on an engine, and reads the timers that are due soon. Overdue timers run in the order
- * of their deadlines, `catch_up_per_s` each second.
+ * Opens a set of timers on an engine, and reads the timers that are due soon. Overdue timers run in
+ * the order of their deadlines, `catch_up_per_s` of them each second.
  *
  * Units: `count`, how many kinds: 1 to 1,024.
  * Threads: any.
  * In callback: no.
  * Progress: blocks for the store.
- * Lifetime: until tw_durable_close. The engine must stay started as long, and live longer.
- * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a kind's name, size,
- *   flags or schedule, the same name twice); -E2BIG; -ENOMEM; -ENOTSUP (the
- *   store keeps a lower level, cannot bound dead letters, or cannot keep kinds that count
- *   elapsed time); -ETIME (the wall clock is more than `clock_step_max_ns` behind a
- *   time that the store has seen); -ECHILD; and the codes of the store's `open` and of
- *   tw_engine_start.
+ * Lifetime: until tw_durable_close. The engine must not be stopped or destroyed before the close.
+ * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a wrong name, size,
+ *   `flags` or schedule of a kind, two kinds of one name); -E2BIG; -ENOMEM; -ENOTSUP (the store
+ *   keeps a lower level, cannot bound dead letters, or cannot keep kinds that count elapsed time);
+ *   -ETIME (the wall clock is more than `clock_step_max_ns` behind a time that the store has seen);
+ *   -ECHILD; also the codes of the store's `open` and of tw_engine_start.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_open(struct tw_engine *engine,
@@ -314,40 +333,43 @@ TW_BESIDE_API int tw_durable_open(struct tw_engine *engine,
 				  struct tw_durable **ret_durable);
 
 /**
- * Closes a set: it accepts no new timers, stores the staged ones, and waits for running callbacks.
- * Timers that are left stay in the store. A timer that is pending runs again after the next open.
+ * Closes a set. It accepts no new timers, stores those that are staged, and waits for running
+ * callbacks. Timers that have not run stay in the store. A timer whose result is pending runs again
+ * after the next open.
  *
  * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
- * Threads: one; no other call for the set may be under way or follow, once it has returned 0 or
- *   -EIO.
+ * Threads: one. When it has returned 0 or -EIO, no other call for the set may be under way or
+ *   follow.
  * In callback: no (-EDEADLK in a run of this set, and in its hooks).
  * Progress: blocks.
- * Lifetime: ends, unless it returns -ETIMEDOUT or -EDEADLK.
- * Returns: 0, also for NULL; -ETIMEDOUT: a callback runs still, call it again; -EIO: the store had
- *   failed, and nothing was acknowledged since; -EDEADLK; -ECHILD: in a forked child, where the
- *   memory stays.
+ * Lifetime: that of the set ends, unless the call returns -ETIMEDOUT or -EDEADLK.
+ * Returns: 0, also for NULL; -ETIMEDOUT: a callback still runs, call again; -EIO: the store had
+ *   failed, and nothing has been acknowledged since then; -EDEADLK; -ECHILD: in a forked child,
+ *   where the memory is not freed.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_ns);
 
 /**
- * Schedules a timer. It returns at once: the timer is staged, and an acknowledgement follows. A
- * crash before that may lose it. It may run before that, unless it has a key, or its kind runs at
- * most once.
+ * Schedules a timer. The call returns at once: the timer is staged in memory, and an
+ * acknowledgement follows when it is stored. A crash before the acknowledgement may lose the timer.
+ * The timer may also run before it, unless it has a key, or its kind has
+ * TW_DURABLE_KIND_AT_MOST_ONCE.
  *
- * The acknowledgement says DONE, ABSORBED (it ended before it was stored), PRESENT, or UNKNOWN with
- * -EIO, or -ENOSPC. If a timer with its key is in the store, `ack.id` is the id of that one.
+ * The outcome in the acknowledgement is DONE, ABSORBED (the timer ended before it was stored),
+ * PRESENT, or UNKNOWN. The `status` is -EIO with UNKNOWN, and -ENOSPC if the store was full. If a
+ * timer with the same key is in the store, the acknowledgement has the id of that timer.
  *
  * Units: those of struct tw_durable_spec.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free, but for memory; a system call if the set's thread sleeps.
- * Lifetime: `spec` during the call, its kind until the close.
+ * Lifetime: `spec` during the call, its kind until tw_durable_close.
  * Returns: 0 and `*ret_id` (may be NULL); -EINVAL (NULL, a kind that the set does not have, flags,
- *   a payload or key of NULL with bytes, TW_NEVER); -ERANGE (a delay so long that its deadline is
- *   no number, or INT64_MIN); -EMSGSIZE (a payload above `payload_max`, a key above 255); -EAGAIN
- *   (`staged_bytes_max` is used up, or the state is SLOW); -ENOMEM; -EIO (the store has failed);
- *   -ENOSPC (it is full); -ESHUTDOWN (closing); -E2BIG; -ECHILD.
+ *   a payload or key of NULL with bytes, TW_NEVER); -ERANGE (a delay so long that the deadline does
+ *   not fit 64 bits, or INT64_MIN); -EMSGSIZE (a payload above `payload_max`, a key above 255);
+ *   -EAGAIN (`staged_bytes_max` is used up, or the state is SLOW); -ENOMEM; -EIO (the store has
+ *   failed); -ENOSPC (the store is full); -ESHUTDOWN (the set is being closed); -E2BIG; -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_schedule(struct tw_durable *durable,
@@ -355,16 +377,16 @@ TW_BESIDE_API int tw_durable_schedule(struct tw_durable *durable,
 				      struct tw_durable_id *ret_id);
 
 /**
- * Schedules many timers, in their order, as tw_durable_schedule does. It stops at the first that is
- * not accepted.
+ * Schedules many timers, in the order of the array, as tw_durable_schedule does. The call stops at
+ * the first timer that is not accepted.
  *
  * Units: timers.
  * Threads: any.
  * In callback: yes.
  * Progress: as tw_durable_schedule, for each timer.
  * Lifetime: as tw_durable_schedule.
- * Returns: how many were accepted, with their ids in `ret_ids` (may be NULL); if none was, the code
- *   of the first. -EINVAL also for a `count` of 0 or above INT_MAX.
+ * Returns: how many were accepted, with their ids in `ret_ids` (may be NULL); if none was accepted,
+ *   the code of the first. -EINVAL also for a `count` of 0 or above INT_MAX.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
@@ -372,18 +394,27 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
 					   struct tw_durable_id *ret_ids);
 
 /**
- * Cancels a timer. Its result is certain now. TW_DURABLE_ABSORBED: it never ran, and the
- * store will never see it; no acknowledgement of the cancel follows. TW_DURABLE_DONE: it never ran
- * and will not run in this process; the acknowledgement follows when that is durable.
- * TW_DURABLE_ATTEMPTED: the same, after earlier attempts. TW_DURABLE_RUNNING: it is too late, and
- * nothing follows; if the run returns TW_RETRY_AGAIN, it runs again. TW_DURABLE_ABSENT: it has ended
- * already. -EINPROGRESS: the timer is not in memory, and the acknowledgement says DONE,
- * ATTEMPTED, RUNNING or ABSENT. With a shared store the acknowledgement says that in each case, because another
- * process may have run the timer.
+ * Cancels a timer. If the timer is in memory, the result is final.
+ *
+ * | result               | meaning                                                              |
+ * |----------------------|----------------------------------------------------------------------|
+ * | TW_DURABLE_ABSORBED  | the timer never ran, and the store will never see it                 |
+ * |                      | no acknowledgement of the cancel follows                             |
+ * | TW_DURABLE_DONE      | the timer never ran, and will not run in this process                |
+ * |                      | the acknowledgement follows when this is durable                     |
+ * | TW_DURABLE_ATTEMPTED | the same, but earlier attempts have run                              |
+ * | TW_DURABLE_RUNNING   | too late, and no acknowledgement follows                             |
+ * |                      | if the run returns TW_RETRY_AGAIN, the timer runs again              |
+ * | TW_DURABLE_ABSENT    | the timer has ended already                                          |
+ * | -EINPROGRESS         | the timer is not in memory                                           |
+ * |                      | the acknowledgement says DONE, ATTEMPTED, RUNNING or ABSENT          |
+ *
+ * With a shared store the acknowledgement decides in each case, because another process may have
+ * run the timer.
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; the own timer is TW_DURABLE_RUNNING.
+ * In callback: yes; for the callback's own timer it returns TW_DURABLE_RUNNING.
  * Progress: lock-free, but for memory.
  * Lifetime: ids stay valid for ever.
  * Returns: an enum tw_durable_outcome; -EINPROGRESS; -EINVAL (NULL, an id of zeros); -ENOMEM; -EIO;
@@ -394,26 +425,28 @@ TW_BESIDE_API int tw_durable_cancel(struct tw_durable *durable, struct tw_durabl
 				    void *context);
 
 /**
- * Cancels the timer that has a key. Calls for one key are done in their order.
+ * Cancels the timer that has a key. Calls for the same key take effect in the order in which they
+ * were made.
  *
  * Units: `bytes`, 1 to 255.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free, but for memory.
  * Lifetime: `key` during the call.
- * Returns: -EINPROGRESS, and the acknowledgement says the rest; -EINVAL; -EMSGSIZE; -ENOMEM; -EIO;
- *   -ESHUTDOWN; -ECHILD.
+ * Returns: -EINPROGRESS, and the acknowledgement has the outcome; -EINVAL; -EMSGSIZE; -ENOMEM;
+ *   -EIO; -ESHUTDOWN; -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_cancel_key(struct tw_durable *durable, const void *key, size_t bytes,
 					void *context);
 
 /**
- * Gives a timer another deadline on the wall clock. Its attempts stay as counted.
+ * Gives a timer another deadline on the wall clock. The count of its attempts stays as it is.
  *
  * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
  * Threads: any.
- * In callback: yes; the own timer is RUNNING by its acknowledgement: return TW_DURABLE_NEXT.
+ * In callback: yes. For the callback's own timer the acknowledgement says RUNNING; return
+ *   TW_DURABLE_NEXT instead.
  * Progress: lock-free, but for memory.
  * Lifetime: as tw_durable_cancel.
  * Returns: -EINPROGRESS, and the acknowledgement says DONE, RUNNING or ABSENT; -EINVAL; -ENOMEM;
@@ -424,22 +457,24 @@ TW_BESIDE_API int tw_durable_reschedule(struct tw_durable *durable, struct tw_du
 					int64_t due_ns, void *context);
 
 /**
- * Reports the result of a run that has returned TW_RETRY_PENDING, or will.
+ * Reports the result of a run that has returned TW_RETRY_PENDING, or will return it.
  *
- * Units: `attempt` as in the run; `result`: TW_RETRY_DONE, TW_RETRY_AGAIN or TW_RETRY_GIVE_UP.
+ * Units: `attempt` as in struct tw_durable_self of the run; `result`: TW_RETRY_DONE, TW_RETRY_AGAIN
+ *   or TW_RETRY_GIVE_UP.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free.
  * Lifetime: as tw_durable_cancel.
- * Returns: 0; -ESTALE (that attempt has a result, or is not in memory); -EINVAL; -EIO; -ECHILD.
+ * Returns: 0; -ESTALE (this attempt already has a result, or is not in memory); -EINVAL; -EIO;
+ *   -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id,
 				      uint64_t attempt, enum tw_retry_result result);
 
 /**
- * Waits until each call that this thread made before is acknowledged. A schedule and a flush are a
- * synchronous schedule; threads that flush at once share a commit.
+ * Waits until all earlier calls of the calling thread are acknowledged. A schedule followed by a
+ * flush is a synchronous schedule. Threads that flush at the same time share a commit.
  *
  * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
  * Threads: any.
@@ -453,7 +488,8 @@ TW_BESIDE_API int tw_durable_complete(struct tw_durable *durable, struct tw_dura
 TW_BESIDE_API int tw_durable_flush(struct tw_durable *durable, int64_t timeout_ns);
 
 /**
- * Looks a timer up by its id. It sees what this thread has staged before.
+ * Looks up a timer by its id. The result includes the changes that the calling thread has staged
+ * before.
  *
  * Units: `timeout_ns` as in tw_durable_flush.
  * Threads: any.
@@ -468,7 +504,7 @@ TW_BESIDE_API int tw_durable_find(struct tw_durable *durable, struct tw_durable_
 				  struct tw_durable_info *ret_info, int64_t timeout_ns);
 
 /**
- * Looks a timer up by its key, otherwise as tw_durable_find.
+ * Looks up a timer by its key. Otherwise the same as tw_durable_find.
  *
  * Units: `bytes`, 1 to 255.
  * Threads: any.
@@ -482,15 +518,16 @@ TW_BESIDE_API int tw_durable_find_key(struct tw_durable *durable, const void *ke
 				      struct tw_durable_info *ret_info, int64_t timeout_ns);
 
 /**
- * Lists timers in the order of their deadlines (equal ones by id), at most `max`, after the timer
- * `after` (NULL: from the first), which need not exist any more. Timers of kinds that the set does not
- * have are left out.
+ * Lists at most `max` timers in the order of their deadlines; those of equal deadlines by id. The
+ * list begins after the timer `after`, which need not exist any more, or with the first timer if
+ * `after` is NULL. Timers of kinds that the set does not have are left out.
  *
  * Units: `max`, 1 to 65,536; `timeout_ns` as in tw_durable_flush. The `size` of the first element
  *   of `ret_infos` is set by the caller, and counts for all.
  * Threads: any.
  * In callback: no (-EDEADLK).
- * Progress: blocks for the store. The set's thread commits nothing meanwhile, so ask for few.
+ * Progress: blocks for the store. The set's thread commits nothing meanwhile, so ask for a few
+ *   timers at a time.
  * Lifetime: none; `after` may be an element of `ret_infos`.
  * Returns: how many; as tw_durable_find otherwise, without -ENOENT.
  * Since: 0.1.0.
@@ -500,22 +537,22 @@ TW_BESIDE_API int tw_durable_list(struct tw_durable *durable, const struct tw_du
 				  int64_t timeout_ns);
 
 /**
- * No run of the kind begins from now on. Timers that become due wait, in order.
+ * Pauses a kind: no run of the kind begins from now on. Timers that become due wait, in order.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.
- * Lifetime: until tw_durable_resume or the close. It is not stored: after an open those kinds are
- *   paused that tickwheel-durable has marked in the file.
+ * Lifetime: until tw_durable_resume or tw_durable_close. The pause is not stored. At an open, only
+ *   those kinds are paused that the program tickwheel-durable has marked in the file.
  * Returns: 0; -EINVAL; -ECHILD.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_pause(struct tw_durable *durable, const struct tw_durable_kind *kind);
 
 /**
- * Lets runs of the kind begin again, until the close. If `kind` is NULL, it accepts a step of the wall clock
- * (TW_DURABLE_STATE_CLOCK_STEPPED).
+ * Ends the pause of a kind, until tw_durable_close: its runs begin again. If `kind` is NULL, the
+ * call instead accepts a step of the wall clock (TW_DURABLE_STATE_CLOCK_STEPPED).
  *
  * Units: none.
  * Threads: any.
@@ -528,8 +565,8 @@ TW_BESIDE_API int tw_durable_pause(struct tw_durable *durable, const struct tw_d
 TW_BESIDE_API int tw_durable_resume(struct tw_durable *durable, const struct tw_durable_kind *kind);
 
 /**
- * Lists dead letters in the order of their ids, at most `max`, after the id `after` (zeros: from
- * the first).
+ * Lists at most `max` dead letters in the order of their ids. The list begins after the id `after`,
+ * or with the first dead letter if `after` is zeros.
  *
  * Units: `max`, 1 to 65,536; `timeout_ns` as in tw_durable_flush. The `size` of the first element
  *   of `ret_infos` is set by the caller, and counts for all.
@@ -545,7 +582,8 @@ TW_BESIDE_API int tw_durable_dead_list(struct tw_durable *durable, struct tw_dur
 				       int64_t timeout_ns);
 
 /**
- * Makes a dead letter a timer again, under its id, without its key. Its attempts count from 0.
+ * Makes a dead letter a timer again, under its id, but without its key. Its attempts are counted
+ * anew from 0.
  *
  * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
  * Threads: any.

@@ -8,13 +8,13 @@
  * | code          | meaning                                                                     |
  * |---------------|-----------------------------------------------------------------------------|
  * | -EUCLEAN      | the file is damaged, or is no database                                      |
- * | -EEXIST       | it is a database of another program                                         |
+ * | -EEXIST       | the file is a database of another program                                   |
  * | -EMFILE       | this process has 1,024 stores open                                          |
- * | -EISDIR       | the path is that of a folder                                                |
+ * | -EISDIR       | the path is that of a directory                                             |
  * | -ELOOP        | the path ends in a symbolic link                                            |
  * | -EMLINK       | the file has another hard link                                              |
  * | -EROFS        | the file system is read-only                                                |
- * | -EACCES       | the file may not be read and written                                        |
+ * | -EACCES       | the process may not read and write the file                                 |
  * | -ENAMETOOLONG | the path is too long                                                        |
  */
 #ifndef TICKWHEEL_DURABLE_FILE_H
@@ -26,23 +26,25 @@
 TW_BEGIN_DECLS
 
 /**
- * Makes a store that keeps durable timers in a file of SQLite. The file is opened, and made if it
- * does not exist, by tw_durable_open. Its mode is 0600. Next to it are `path` with the endings
- * -lock, -reserve (8 MiB that a full disk gets back, so that ends can be written), -wal and -shm.
+ * Makes a store that keeps durable timers in a file of SQLite. tw_durable_open opens the file, and
+ * creates it, with mode 0600, if it does not exist. Next to it are files with the name `path` and
+ * the endings -lock, -reserve, -wal and -shm. The file -reserve has 8 MiB, which are freed if the
+ * disk is full, so that the ends of timers can still be written.
  *
- * tw_durable_open then also returns: -EBUSY (this or another process has it open, or a reader
- * prevents the recovery, or another thread opens it at this moment); -EMFILE (this process has 1,024
- * stores open); -EUCLEAN (it is damaged, or no database); -EEXIST (a database of another
- * program); -ENOTSUP (a version of the future, or a network file system); -ENOENT (the directory
- * does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (it has another hard link); -EROFS,
- * -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and others of the system. A file system in memory keeps
- * TW_DURABLE_LEVEL_PROCESS, others TW_DURABLE_LEVEL_DISK.
+ * tw_durable_open then also returns: -EBUSY (this or another process has the file open, a reader
+ * prevents the recovery, or another thread opens it at this moment); -EMFILE (this process has
+ * 1,024 stores open); -EUCLEAN (the file is damaged, or is no database); -EEXIST (a database of
+ * another program); -ENOTSUP (the format of a later version, or a network file system); -ENOENT
+ * (the directory does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (the file has another
+ * hard link); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and other codes of the system. On a
+ * file system in memory the store has the level TW_DURABLE_LEVEL_PROCESS, on others
+ * TW_DURABLE_LEVEL_DISK.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free but for memory. It does not touch the file.
- * Lifetime: `path` is copied. tw_durable_open takes the store over; its `close` frees it.
+ * Progress: wait-free, except that it allocates memory. It does not touch the file.
+ * Lifetime: `path` is copied. tw_durable_open takes the store over; the store's `close` frees it.
  * Returns: 0 and `*ret_store`; -EINVAL (NULL, an empty path); -ENOMEM.
  * Since: 0.1.0.
  */

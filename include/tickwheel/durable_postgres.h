@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file durable_postgres.h
- * A store of durable timers in PostgreSQL, which any number of processes share. Library
+ * A store of durable timers in PostgreSQL, which any number of processes can share. Library
  * tickwheel-postgres (pkg-config tickwheel-postgres), available if tickwheel was built with the
- * feature `postgres`. docs/machines.md says when one machine is enough, and what is promised.
+ * feature `postgres`. docs/machines.md says when one machine is enough, and what the store
+ * promises.
  *
  * Codes of tw_durable_open with this store, and the `error` with which its set fails:
  *
  * | code          | meaning                                                                     |
  * |---------------|-----------------------------------------------------------------------------|
  * | -ECONNREFUSED | no server answers at this address                                           |
- * | -EACCES       | it rejects the user, the password or the database, permits too little, or has no connection left |
- * | -ENOENT       | the schema is not there: tw_durable_postgres_migrate makes it               |
- * | -ENOTSUP      | the schema has another version, the server is older than 13, or it keeps a lower level |
- * | -EUCLEAN      | the tables are not as the library has made them                             |
- * | -EROFS        | the server is a replica, or permits reading only                            |
- * | -EAGAIN       | the server starts or ends                                                   |
- * | -ENOSPC       | its disk is full                                                            |
- * | -ECONNRESET   | the connection broke: nobody knows whether the statement was done           |
+ * | -EACCES       | the server rejects the user, the password or the database, permits too little, or has no connection left |
+ * | -ENOENT       | the schema does not exist; tw_durable_postgres_migrate makes it             |
+ * | -ENOTSUP      | the schema has another version, the server is older than 13, or the server keeps a lower level |
+ * | -EUCLEAN      | the tables are not as the library made them                                 |
+ * | -EROFS        | the server is a replica, or permits only reads                              |
+ * | -EAGAIN       | the server is starting up or shutting down                                  |
+ * | -ENOSPC       | the server's disk is full                                                   |
+ * | -ECONNRESET   | the connection broke, so the statement may have been done or not            |
  * | -ESTALE       | another process has the timer by now                                        |
  */
 #ifndef TICKWHEEL_DURABLE_POSTGRES_H
@@ -34,36 +35,42 @@ struct pg_conn;
 struct tw_durable_postgres_options {
 	/** sizeof(struct tw_durable_postgres_options). */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
-	/** As for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. Authentication and
-	 * TLS are libpq's; without `sslmode=verify-full` anybody in between can be the server. */
+	/** The address for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. libpq
+	 * does authentication and TLS. Without `sslmode=verify-full` an attacker between the
+	 * process and the server can pose as the server, and
+	 * `notice` gets a warning once if the server is not on this machine. */
 	const char *address;
-	/** The schema that has the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default "tickwheel". */
+	/** The schema with the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default
+	 * "tickwheel". */
 	const char *schema;
-	/** The name of this process, for people who look into the table `session`. Default "". */
+	/** A name for this process, which people can read in the table `session`. Default "". */
 	const char *name;
-	/** A process that is silent for so long has lost its timers to others, in nanoseconds; 1 s to
-	 * 1 hour, default 10 s. All processes should have the same. */
+	/** If a process does not reach the server for so long, other processes take over its
+	 * timers. In nanoseconds; 1 s to 1 hour, default 10 s. All processes should have the same
+	 * value. */
 	uint64_t session_ns;
-	/** How often due timers are looked for, in nanoseconds; 10 ms to 1 minute, default 1 s. A timer
-	 * that another process has scheduled for sooner is late by as much. */
+	/** The time between two searches for due timers, in nanoseconds; 10 ms to 1 minute, default
+	 * 1 s. If another process schedules a timer that is due before the next search, the timer
+	 * may be late by this time. */
 	uint64_t poll_ns;
-	/** Receives what the server or the connection says when something fails, for a log. Called
-	 * on the set's thread, and in tw_durable_open. NULL: nothing does. */
+	/** Receives the message of the server or of the connection when something fails, for a log.
+	 * Called on the set's thread, and in tw_durable_open. NULL: messages are ignored. */
 	void (*notice)(void *context, const char *text);
 	void *context;
 };
 
-/** A timer that is scheduled inside a transaction of yours. */
+/** A timer that the program schedules inside a transaction of its own. */
 struct tw_durable_postgres_spec {
 	/** sizeof(struct tw_durable_postgres_spec). */
 	uint32_t size;
-	/** As scheduled; any number. */
+	/** Any number; the callback receives it. */
 	uint32_t version;
 	/** The name of its kind. */
 	const char *kind;
-	/** Nanoseconds since 1970, by the server's clock; microseconds count. Not TW_NEVER. */
+	/** Nanoseconds since 1970, by the server's clock; the server keeps whole microseconds. Not
+	 * TW_NEVER. */
 	int64_t due_ns;
 	const void *payload;
 	/** 1 to 255 bytes, or NULL. */
@@ -87,13 +94,14 @@ TW_BESIDE_API int tw_durable_postgres_options_init(struct tw_durable_postgres_op
 						   size_t size);
 
 /**
- * Makes a store that keeps durable timers in PostgreSQL. tw_durable_open connects.
+ * Makes a store that keeps durable timers in PostgreSQL. tw_durable_open connects to the server.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free but for memory.
- * Lifetime: the options during the call. tw_durable_open takes the store over; its `close` frees it.
+ * Progress: wait-free, except that it allocates memory.
+ * Lifetime: `options` during the call. tw_durable_open takes the store over; the store's `close`
+ *   frees it.
  * Returns: 0 and `*ret_store`; -EINVAL (NULL, no address, a name or a time out of its range);
  *   -E2BIG; -ENOMEM.
  * Since: 0.1.0.
@@ -102,16 +110,16 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
 					    struct tw_durable_store *ret_store);
 
 /**
- * Makes the schema with its tables and functions, or does nothing if it is there.
+ * Makes the schema with its tables and functions. Does nothing if the schema is there.
  *
  * Units: none.
- * Threads: one for a connection, here and below.
+ * Threads: any, but only one at a time for each connection.
  * In callback: yes, with a connection of the callback's own; it blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, a wrong name, a connection that is in a transaction); -EACCES (CREATE
- *   on the database is not permitted); -ENOTSUP (the schema has another version); -EUCLEAN (a
- *   schema of this name is there and is not the library's); -ENOMEM, -ECONNRESET, -EROFS, -EIO.
+ *   on the database is not permitted); -ENOTSUP (the schema has another version); -EUCLEAN (there
+ *   is a schema of this name, which the library has not made); -ENOMEM, -ECONNRESET, -EROFS, -EIO.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema);
@@ -120,14 +128,14 @@ TW_BESIDE_API int tw_durable_postgres_migrate(struct pg_conn *connection, const 
 typedef void tw_durable_postgres_write(void *context, const char *text, size_t bytes);
 
 /**
- * Gives the text of SQL that makes the schema, for those who run such texts by other means. It
- * belongs into one transaction.
+ * Writes the SQL text that makes the schema, for programs that run migrations by other means. The
+ * text must run in one transaction.
  *
  * Units: `bytes`, of a part of the text.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free but for `write`.
- * Lifetime: `text` during its call.
+ * Progress: that of `write`.
+ * Lifetime: the text is valid during the call of `write`.
  * Returns: 0; -EINVAL (NULL, a wrong name).
  * Since: 0.1.0.
  */
@@ -135,19 +143,20 @@ TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgre
 					  void *context);
 
 /**
- * Schedules a timer inside the transaction that the connection is in: it is there if the transaction
- * commits, and else never was. Without a transaction it is one of its own. A process that has
- * the kind claims it within `poll_ns`.
+ * Schedules a timer inside the transaction that the connection is in. If the transaction commits,
+ * the timer exists; otherwise it never existed. Outside of a transaction, the call is a transaction
+ * of its own. A process whose set has the kind claims the timer within `poll_ns`.
  *
  * Units: those of struct tw_durable_postgres_spec.
  * Threads: one for a connection.
  * In callback: yes, with a connection of the callback's own; it blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
- * Returns: 0 and `*ret_id` (may be NULL); if a timer has the key, its id, and that timer stays;
- *   -EINVAL (NULL, a wrong name, a key or payload of NULL with bytes, TW_NEVER); -EMSGSIZE (a key
- *   above 255 bytes, a payload above 1 MiB); -ENOMEM; -ENOENT (no such schema); -EACCES, -EROFS,
- *   -ENOSPC, -EAGAIN, -ECONNRESET, -EIO: the transaction has failed.
+ * Returns: 0 and `*ret_id` (may be NULL); if another timer already has the key, 0 and the id of
+ *   that timer, which stays as it is; -EINVAL (NULL, a wrong name, a key or payload of NULL with
+ *   bytes, TW_NEVER); -EMSGSIZE (a key above 255 bytes, a payload above 1 MiB); -ENOMEM; -ENOENT
+ *   (no such schema); -EACCES, -EROFS, -ENOSPC, -EAGAIN, -ECONNRESET, -EIO: the transaction has
+ *   failed.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_postgres_schedule_in(struct pg_conn *connection, const char *schema,
@@ -155,7 +164,8 @@ TW_BESIDE_API int tw_durable_postgres_schedule_in(struct pg_conn *connection, co
 						  struct tw_durable_id *ret_id);
 
 /**
- * Cancels a timer inside a transaction of yours. The outcome counts if the transaction commits.
+ * Cancels a timer inside a transaction of the program's own. The outcome takes effect if the
+ * transaction commits.
  *
  * Units: none.
  * Threads: one for a connection.
@@ -170,7 +180,7 @@ TW_BESIDE_API int tw_durable_postgres_cancel_in(struct pg_conn *connection, cons
 						struct tw_durable_id id);
 
 /**
- * The same for the timer that has a key.
+ * Cancels the timer that has a key. Otherwise the same as tw_durable_postgres_cancel_in.
  *
  * Units: `bytes`, 1 to 255.
  * Threads: one for a connection.
@@ -184,17 +194,18 @@ TW_BESIDE_API int tw_durable_postgres_cancel_key_in(struct pg_conn *connection, 
 						    const void *key, size_t bytes);
 
 /**
- * Ends the timer of a run inside the transaction of its effect: both are there, or neither is, so
- * the effect happens exactly once. Call it in the run, commit, and return TW_RETRY_DONE. If the
- * commit fails, or its reply is lost, return TW_RETRY_AGAIN.
+ * Ends the timer of a run inside the transaction that has the run's effect. Both the end and the
+ * effect are committed, or neither is, so the effect happens exactly once. Call it in the run,
+ * commit, and return TW_RETRY_DONE. If the commit fails, or its reply is lost, return
+ * TW_RETRY_AGAIN.
  *
  * Units: none.
  * Threads: one for a connection.
  * In callback: yes, with a connection of the callback's own; it blocks.
  * Progress: blocks for the server.
  * Lifetime: `self` during the run.
- * Returns: 0; -ESTALE: another process has the timer by now, or the store does not know it yet: take
- *   the transaction back and return TW_RETRY_AGAIN; -EINVAL; or a code as
+ * Returns: 0; -ESTALE: another process has the timer by now, or the store does not know it yet
+ *   (roll the transaction back and return TW_RETRY_AGAIN); -EINVAL; or a code as
  *   tw_durable_postgres_schedule_in.
  * Since: 0.1.0.
  */

@@ -21,15 +21,15 @@ struct tw_durable;
 struct tw_durable_stats {
 	/** Schedules that were accepted. */
 	uint64_t scheduled;
-	/** Timers that ended before the store saw them. */
+	/** Timers that ended before they were stored. */
 	uint64_t absorbed;
 	/** Timers that were stored. */
 	uint64_t stored;
-	/** Acknowledgements that said TW_DURABLE_UNKNOWN. */
+	/** Acknowledgements with the outcome TW_DURABLE_UNKNOWN. */
 	uint64_t unknown;
 	/** Transactions of the store. */
 	uint64_t commits;
-	/** Operations in them. */
+	/** Operations in these transactions. */
 	uint64_t operations;
 	/** Runs that began. */
 	uint64_t runs;
@@ -39,35 +39,40 @@ struct tw_durable_stats {
 	uint64_t dead_removed;
 	/** Timers in memory now. */
 	uint64_t in_memory;
-	/** Their bytes. */
+	/** The bytes of the timers in memory. */
 	uint64_t memory_bytes;
-	/** Timers that were too late for their kind's run (`overdue_max_ns`). */
+	/** Timers that were later than `overdue_max_ns` of their kind. The hook `overdue` was
+	 * called instead of the run, or, without this hook, they ended. */
 	uint64_t overdue;
-	/** Runs that began later than `late_ns` after their deadlines, the overdue ones included. */
+	/** Runs that began later than `late_ns` after their deadlines, including those of overdue
+	 * timers. */
 	uint64_t late;
-	/** How late the run that began last was, in nanoseconds: how far the set is behind. While it
-	 * catches up, it is the age of the timers whose turn has come. */
+	/** The lateness of the run that began last, in nanoseconds. It shows how far the set is
+	 * behind. */
 	uint64_t lag_ns;
-	/** The greatest of them since the open. */
+	/** The greatest `lag_ns` since the open. */
 	uint64_t lag_max_ns;
-	/** Bytes of those that wait for their commit now, those that linger included. */
+	/** Bytes of the timers that wait for their commit now, including those that wait for
+	 * `linger_ns`. */
 	uint64_t staged_bytes;
-	/** Bytes of a log that the store has to keep, as it said within the last second; 0: there is
-	 * no log. */
+	/** Bytes of the log that the store cannot shorten, as it was at most a second ago; 0: there
+	 * is no log. */
 	uint64_t log_bytes;
 	/** Kinds that the store has and the set was not opened with. Their timers do not run. */
 	uint64_t unknown_kinds;
 	/** Kinds that are paused. */
 	uint64_t paused_kinds;
-	/** Shared stores: timers that this set has claimed, besides those that it has scheduled. */
+	/** Shared stores: timers that this set has claimed, in addition to those that it has
+	 * scheduled itself. */
 	uint64_t claimed;
-	/** Shared stores: starts that the server refused: cancelled, moved or claimed elsewhere, or not
-	 * due yet by its clock. */
+	/** Shared stores: starts of runs that the server refused, because the timer was cancelled,
+	 * moved or claimed elsewhere, or was not yet due by the server's clock. */
 	uint64_t refused_starts;
-	/** Shared stores: ends of runs that changed nothing, because another set had the timer by then,
-	 * or the run had ended its timer inside a transaction of its own. */
+	/** Shared stores: ends of runs that changed nothing in the store. Another set had the timer
+	 * by then, or the run had ended its timer inside a transaction of its own. */
 	uint64_t stale_ends;
-	/** Shared stores: sessions since the open. More than 1: the process was cut off, or stood still. */
+	/** Shared stores: sessions since the open. More than 1 means that the process was cut off
+	 * from the server, or did not run for a while. */
 	uint64_t sessions;
 	/** Steps of the wall clock. */
 	uint64_t clock_steps;
@@ -75,26 +80,29 @@ struct tw_durable_stats {
 	uint64_t state;
 };
 
-/** The times that a set has histograms of. */
+/** The times of which a set has histograms. */
 enum tw_durable_measurement {
-	/** One transaction of the store, tries while it was busy included. */
+	/** The duration of a transaction of the store, including the tries while the store was
+	 * busy. */
 	TW_DURABLE_MEASUREMENT_COMMIT = 0,
-	/** From a schedule to the acknowledgement that the timer is stored. On the wall clock, or
-	 * the elapsed one if the kind counts that: a step in between counts. */
+	/** From a schedule to the acknowledgement that the timer is stored. It is measured by the
+	 * wall clock, or by elapsed time if the kind counts that. So a step of the wall clock in
+	 * between falsifies it. */
 	TW_DURABLE_MEASUREMENT_ACK = 1,
 	/** From the deadline to the beginning of the run, on the clock of the kind. */
 	TW_DURABLE_MEASUREMENT_LATENESS = 2,
 };
 
-/** The values of one set that are to be written. */
+/** The values of one set that tw_durable_stats_print writes. */
 struct tw_durable_reading {
-	/** A label that distinguishes it from the others; NULL: "". */
+	/** A label that distinguishes this set from the others; NULL: "". */
 	const char *set;
-	/** Its counters, as filled in by tw_durable_stats_get. */
+	/** The counters, as tw_durable_stats_get has filled them in. */
 	const struct tw_durable_stats *stats;
 	/** sizeof(struct tw_durable_stats). */
 	size_t stats_bytes;
-	/** NULL: left out; so are those below. */
+	/** The histograms of the set, as tw_durable_histogram_get has filled them in. NULL: left
+	 * out. */
 	const struct tw_histogram *commit;
 	const struct tw_histogram *ack;
 	const struct tw_histogram *lateness;

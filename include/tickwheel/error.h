@@ -4,8 +4,8 @@
  * All error codes of the library.
  *
  * Functions return `int`: zero or more is success (for some functions an outcome from an enum), a
- * negative errno value is failure. They do not set the global `errno`. On failure outputs are
- * untouched, and nothing is half done.
+ * negative errno value is failure. They do not set the global `errno`. If a call fails, its outputs
+ * keep their values, and nothing is half done.
  *
  * | code         | meaning                                                                      |
  * |--------------|------------------------------------------------------------------------------|
@@ -38,9 +38,9 @@ TW_BEGIN_DECLS
 /**
  * Returns a short English text for a code of this library.
  *
- * Units: `error` as returned, negative. A number of 1 to 6 is not an error, but an outcome or a
- *   state, and the text says so: name.h has their names. If the number is above 6, it is understood
- *   as a code without its sign.
+ * Units: `error` as returned, negative. A number from 1 to 6 is an outcome or a state and not an
+ *   error; the text says so, and the functions of name.h return its name. A number above 6 is taken
+ *   as a code that has lost its sign.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.

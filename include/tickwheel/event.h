@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file event.h
- * The timers of libevent, by an engine. Library tickwheel-event (pkg-config tickwheel-event),
- * available if tickwheel was built with the feature `event`.
+ * Timers with the calls of libevent's, kept in a tickwheel engine. Library tickwheel-event
+ * (pkg-config tickwheel-event), available if tickwheel was built with the feature `event`.
  *
  *     struct tw_events *events;
  *     tw_events_create(base, &events);
@@ -11,10 +11,11 @@
  *     ...
  *     tw_event_free(event);
  *
- * One real timer of the event_base drives all of them, so the base runs as before. docs/hosts.md
- * compares the calls, and names the differences.
+ * One real timer of the event_base serves all of these timers, so the program runs the base as
+ * before. docs/hosts.md compares the calls, and names the differences.
  *
- * All functions belong to the thread that uses the base at that time, also if the base has locks.
+ * Only the thread that uses the base at that time may call these functions, even if the base has
+ * locks.
  */
 #ifndef TICKWHEEL_EVENT_H
 #define TICKWHEEL_EVENT_H
@@ -31,13 +32,14 @@ struct event_base;
 struct timeval;
 
 /**
- * The callback of a timer, with the arguments of libevent's: `none` is -1, and `what` is EV_TIMEOUT,
- * or what tw_event_active was given. It may free its event.
+ * The callback of a timer, with the arguments of libevent's callbacks. `none` is -1. `what` is
+ * EV_TIMEOUT, or the bits that were given to tw_event_active. The callback may free its event.
  */
 typedef void tw_event_callback(int none, short what, void *arg);
 
 /**
- * Creates the timers of a base: an engine and one event, which is added only while a timer waits.
+ * Creates the object that holds the timers of a base: an engine, and one event of libevent that is
+ * added only while a timer waits.
  *
  * Units: none.
  * Threads: the base's.
@@ -52,15 +54,15 @@ TW_BESIDE_API TW_CHECKED int tw_events_create(struct event_base *base,
 					      struct tw_events **ret_events);
 
 /**
- * Frees the timers of a base when all of them are freed.
+ * Frees the object that holds the timers of a base. All its timers must have been freed before.
  *
  * Units: none.
  * Threads: the base's, once.
  * In callback: yes, also in the callback that has freed the last timer.
  * Progress: waits for read-side sections of liburcu-bp that the program has open.
  * Lifetime: ends if the call returns 0.
- * Returns: 0 (also for NULL); -EBUSY: a timer is not freed, or this is a second call in the same
- *   callback.
+ * Returns: 0 (also for NULL); -EBUSY: a timer has not been freed, or this is a second call in the
+ *   same callback.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_events_close(struct tw_events *events);
@@ -68,12 +70,12 @@ TW_BESIDE_API int tw_events_close(struct tw_events *events);
 /**
  * Creates a timer, as evtimer_new does, or event_new with EV_PERSIST.
  *
- * Units: `what`: 0, or EV_PERSIST for a timer that is added again before each of its callbacks.
+ * Units: `what`: 0, or EV_PERSIST: the timer is added again before each run of its callback.
  * Threads: the base's.
  * In callback: yes.
  * Progress: allocates.
  * Lifetime: until tw_event_free.
- * Returns: 0 and `*ret_event`; -EINVAL (NULL, other bits, timers that are closed); -ENOMEM.
+ * Returns: 0 and `*ret_event`; -EINVAL (NULL, other bits, `events` that are closed); -ENOMEM.
  * Since: 0.1.0.
  */
 TW_BESIDE_API TW_CHECKED int tw_event_new(struct tw_events *events, short what,
@@ -81,23 +83,23 @@ TW_BESIDE_API TW_CHECKED int tw_event_new(struct tw_events *events, short what,
 					  struct tw_event **ret_event);
 
 /**
- * Adds a timer, or adds it again, as event_add does. If it is on its way to its callback, it waits
- * anew.
+ * Adds a timer, or adds it again, as event_add does. If its callback is about to run, the callback
+ * does not run now, and the timer waits for the new time.
  *
- * Units: `timeout` from the time of the pass in callbacks of timers, elsewhere from now; NULL:
- *   nothing happens.
+ * Units: `timeout` counts from now. In the callback of a timer it counts from the time at which the
+ *   loop began to run the timers that are due. NULL: nothing happens.
  * Threads: the base's.
  * In callback: yes.
  * Progress: wait-free, except that memory is allocated at times.
  * Lifetime: `timeout` during the call only.
- * Returns: 0; -EINVAL (NULL as the event); -ENOMEM (then it is not pending); -EBUSY (another thread
- *   uses the base); -ECHILD (in a forked child).
+ * Returns: 0; -EINVAL (NULL as the event); -ENOMEM (then the timer is not pending); -EBUSY (another
+ *   thread uses the base); -ECHILD (in a forked child).
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_event_add(struct tw_event *event, const struct timeval *timeout);
 
 /**
- * Takes a timer back, as event_del does: it is neither pending nor active.
+ * Takes a timer back, as event_del does. Afterwards it is neither pending nor active.
  *
  * Units: none.
  * Threads: the base's.
@@ -110,9 +112,9 @@ TW_BESIDE_API int tw_event_add(struct tw_event *event, const struct timeval *tim
 TW_BESIDE_API int tw_event_del(struct tw_event *event);
 
 /**
- * Lets the callback of a timer run in this turn of the loop, as event_active does.
+ * Makes a timer active, as event_active does: its callback runs in this iteration of the loop.
  *
- * Units: `what`, for the callback.
+ * Units: `what`, the bits that the callback receives.
  * Threads: the base's.
  * In callback: yes.
  * Progress: wait-free.
@@ -123,15 +125,16 @@ TW_BESIDE_API int tw_event_del(struct tw_event *event);
 TW_BESIDE_API int tw_event_active(struct tw_event *event, short what);
 
 /**
- * Whether a timer is pending or active, as event_pending says.
+ * Returns whether a timer is pending or active, as event_pending does.
  *
  * Units: `what`, the bits to ask for: EV_TIMEOUT, and those that were given to tw_event_active.
- *   `*ret_time`, the time of the wall clock when it is due, written with EV_TIMEOUT only.
+ *   `*ret_time`, the time of the wall clock at which the timer is due; it is written only if the
+ *   result has EV_TIMEOUT.
  * Threads: the base's.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: those bits of `what` that hold; 0 for none, and for NULL.
+ * Returns: the bits of `what` that hold; 0 if none holds, and for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_event_pending(const struct tw_event *event, short what,
@@ -144,7 +147,7 @@ TW_BESIDE_API int tw_event_pending(const struct tw_event *event, short what,
  * Threads: the base's, once.
  * In callback: yes, also in its own.
  * Progress: wait-free.
- * Lifetime: ends.
+ * Lifetime: that of the timer ends.
  * Returns: 0, also for NULL.
  * Since: 0.1.0.
  */

@@ -12,27 +12,28 @@
 #define TW_API
 #endif
 
-/* The compiler warns if a program does not look at the result. */
+/* The compiler warns if a program ignores the result. */
 #if defined(__GNUC__)
 #define TW_CHECKED __attribute__((warn_unused_result))
 #else
 #define TW_CHECKED
 #endif
 
-/* The same for schedules and submits, if the program defines TW_WARN_UNUSED_SCHEDULE. */
+/* The same for functions that schedule or submit, but only if the program defines
+ * TW_WARN_UNUSED_SCHEDULE. */
 #ifdef TW_WARN_UNUSED_SCHEDULE
 #define TW_CHECKED_SCHEDULE TW_CHECKED
 #else
 #define TW_CHECKED_SCHEDULE
 #endif
 
-/** Marks a function of an additional library: tickwheel-glib, tickwheel-uv. */
+/** Marks a function of an additional library, such as tickwheel-glib or tickwheel-uv. */
 #define TW_BESIDE_API TW_API
 
 #ifdef __cplusplus
 #define TW_BEGIN_DECLS extern "C" {
 #define TW_END_DECLS }
-/* A value of a struct. */
+/* Makes a value of the struct `name`. */
 #define TW_VALUE(name, ...) (name{__VA_ARGS__})
 #else
 #define TW_BEGIN_DECLS

@@ -5,9 +5,9 @@
  * describes what happens to each timeout, and the edge cases.
  *
  * In a forked child each call on an engine or a timeout of the parent returns -ECHILD at once. A
- * child that only calls exec or ends needs nothing else. If the child wants timeouts, it calls
- * tw_fork_reinit for each engine that it wants to continue to use. For that, liburcu's fork
- * handlers must run in the process.
+ * child that only calls exec or ends needs nothing else. If the child needs timeouts, it calls
+ * tw_fork_reinit for each engine that it wants to continue to use. This works only if liburcu's
+ * fork handlers run around the fork (tw_fork_handlers_enable).
  */
 #ifndef TICKWHEEL_FORK_H
 #define TICKWHEEL_FORK_H
@@ -21,45 +21,48 @@ struct tw_engine;
 
 /** Bits for tw_fork_reinit. */
 enum tw_reinit_flag {
-	/** Keeps the parent's timeouts, as they were at the fork. Without it the engine is
+	/** Keeps the parent's timeouts, as they were at the fork. Without this flag the engine is
 	 * empty. */
 	TW_REINIT_KEEP = 1,
 	/**
-	 * Runs the finaliser of each timeout that was pending at the fork, with TW_END_UNEXPIRED,
-	 * in this call, so that the child's copy of the argument is released. A timeout is excepted
-	 * if the parent was in its callback, or about to be. Not together with TW_REINIT_KEEP.
+	 * Runs, inside the call, the finaliser of each timeout that was pending at the fork, with
+	 * TW_END_UNEXPIRED. So the finaliser can release the child's copy of the argument. A
+	 * timeout is excepted if the parent was in its callback, or about to begin it. Not together
+	 * with TW_REINIT_KEEP.
 	 */
 	TW_REINIT_FINALISE = 2,
 	/**
 	 * States that the program itself has registered liburcu-bp's handlers (urcu_bp_before_fork,
-	 * urcu_bp_after_fork_parent, urcu_bp_after_fork_child) with pthread_atfork, and that they
-	 * have run around this fork. If they have not, later calls may hang.
+	 * urcu_bp_after_fork_parent, urcu_bp_after_fork_child) with pthread_atfork. They must have
+	 * run around this fork; if they have not, later calls may hang.
 	 */
 	TW_REINIT_RCU_HANDLED = 4,
 };
 
 /**
- * Makes an engine of the parent the forked child's own, as if it had been created in the child. The
- * parent's timeouts are kept or not, as `flags` says. The parent's engine is not touched.
+ * Makes an engine of the parent the forked child's own, as if the child had created it. `flags`
+ * decides whether the parent's timeouts are kept. The engine in the parent process is not touched.
  *
  * With TW_REINIT_KEEP, a timeout that was pending at the fork is also pending in the child, with
- * the same deadline and the same handle. If it was due meanwhile, it runs at once. If the parent
- * was in a callback, or about to be, that callback does not run in the child. If the timeout is
- * periodic, it continues with its next run, on its grid. Options and clock are the parent's.
- * Counters begin at 0 again, and kept timeouts count as scheduled. If any timeout is kept, the
- * engine is started. Without TW_REINIT_KEEP, all handles of the engine's timeouts are stale.
+ * the same deadline and the same handle. If it has become due meanwhile, it runs at once. If the
+ * parent was in the timeout's callback, or about to begin it, the callback does not run in the
+ * child. If the timeout is periodic, it continues with its next run, on its grid. Options and clock
+ * are the parent's. Counters begin at 0 again, and kept timeouts count as scheduled. If any timeout
+ * is kept, the engine is started. Without TW_REINIT_KEEP, all handles of the engine's timeouts are
+ * stale.
  *
- * The first of these calls in a child also makes the library the child's: from then on the child
- * can create engines. If the engine is NULL, the call does only that. Calls on other engines and on
- * their timeouts return -ECHILD until these engines are taken over or destroyed.
+ * The first of these calls in a child also takes over the library itself: from then on the child
+ * can create engines. If `engine` is NULL, the call does only that. Calls on other engines of the
+ * parent and on their timeouts return -ECHILD until these engines are taken over or destroyed.
  *
  * Units: `flags`, bits of enum tw_reinit_flag.
  * Threads: one at a time, and no other thread may use this engine meanwhile. During the first of
- *   these calls in a child no other thread may use the library. Before it, only the thread that
- *   forked may have used the library.
- * In callback: no (-EDEADLK), nor in a child that was forked in a callback.
- * Progress: walks through all memory of timeouts, which has the size of the process's peak. The
- *   child gets its own copy of that memory: about 0.1 ms for each 1,000 timeouts.
+ *   these calls in a child no other thread may use the library. Before that call, only the thread
+ *   that forked may have used the library.
+ * In callback: no (-EDEADLK); not in a child that was forked in a callback either.
+ * Progress: walks through the memory of all timeouts, which is as large as it was at the process's
+ *   peak. The system copies that memory for the child meanwhile: about 0.1 ms for each 1,000
+ *   timeouts.
  * Lifetime: the engine's lifetime in this process begins here and lasts until tw_engine_destroy.
  *   Its clock, kinds and arguments must exist in the child, and the thread and dispatch hooks must
  *   work in it.
@@ -67,38 +70,41 @@ enum tw_reinit_flag {
  *   each other); -EBUSY (the engine already belongs to this process; or another thread has used the
  *   library); -EPERM (liburcu's handlers have not run around the fork); -ESHUTDOWN (the engine was
  *   stopped at the fork, or about to be: it can only be destroyed); -EDEADLK; -ENOMEM; -EOPNOTSUPP
- *   (as from tw_engine_create). After these nothing has changed. Otherwise the codes that
- *   tw_engine_start returns when this call starts the engine. The engine then belongs to the child
- *   and has the kept timeouts, and tw_engine_start can be called to try again. Its state is
- *   TW_ENGINE_STALLED, which distinguishes this -ENOMEM from the other one.
+ *   (as from tw_engine_create). After these codes nothing has changed. Otherwise the call may
+ *   return the codes of tw_engine_start, because it starts the engine if it keeps timeouts. After
+ *   such a code the engine belongs to the child and has the kept timeouts, and tw_engine_start can
+ *   be called to try again. The engine's state is then TW_ENGINE_STALLED, which distinguishes this
+ *   -ENOMEM from the other one.
  * Since: 0.1.0.
  */
 TW_API int tw_fork_reinit(struct tw_engine *engine, uint64_t flags);
 
 /**
- * Registers liburcu-bp's fork handlers, for all forks from now on. Call it only in a program in
- * which no other code registers them, because handlers that run twice hang in fork for ever. It
- * cannot be undone.
+ * Registers liburcu-bp's fork handlers, for all forks from now on. Call it only if no other code of
+ * the program registers them: if the handlers run twice, fork hangs for ever. The call cannot be
+ * undone.
  *
- * From then on fork waits for grace periods under way (tw_engine_stop, and destroy with a virtual
- * clock). Therefore fork must not be called inside a read-side section of liburcu-bp.
+ * From then on fork waits for the grace periods that are under way, such as those of
+ * tw_engine_stop, or of destroy with a virtual clock. Therefore fork must not be called inside a
+ * read-side section of liburcu-bp.
  *
  * Units: none.
  * Threads: any; the first call counts.
  * In callback: yes.
  * Progress: allocates (libc).
- * Lifetime: that of the process, and of its children.
- * Returns: 0, also if it was called before; -ENOMEM; -EPERM: in a child of a process that had an
- *   engine, if the child was forked without the handlers (a lock of liburcu may be held for ever
- *   there, and the child's own fork would wait for it).
+ * Lifetime: the handlers stay registered in the process and in its forked children.
+ * Returns: 0, also if it was called before; -ENOMEM; -EPERM: this is a child of a process that had
+ *   an engine, and it was forked without the handlers. In such a child a lock of liburcu may be
+ *   held for ever, and the child's own fork would wait for it.
  * Since: 0.1.0.
  */
 TW_API int tw_fork_handlers_enable(void);
 
 /**
- * Returns how many forks lie between this process and the one that created its first engine. A
- * layer above the engine can store this number and compare it later to find out whether it is in a
- * child. It has to, because an engine that was taken over no longer returns -ECHILD.
+ * Returns how many forks lie between this process and the one that created the first engine. A
+ * layer above the engine can store this number, and compare it later to find out whether it runs in
+ * a forked child. It cannot rely on -ECHILD for this, because calls on an engine that was taken
+ * over no longer return it.
  *
  * Units: forks.
  * Threads: any.

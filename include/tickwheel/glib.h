@@ -13,9 +13,9 @@
  *     tw_engine_destroy(engine);
  *     tw_glib_destroy(executor);
  *
- * Several engines may share one executor. A callback in it must not end its thread, because GLib
- * would wait for that thread at the end. In a forked child an executor of the parent has no
- * threads: it rejects all timeouts, and can only be destroyed.
+ * Several engines may share one executor. A callback in the executor must not end its thread,
+ * because tw_glib_destroy would wait for that thread for ever. In a forked child an executor of the
+ * parent has no threads: it rejects all timeouts, and can only be destroyed.
  */
 #ifndef TICKWHEEL_GLIB_H
 #define TICKWHEEL_GLIB_H
@@ -30,10 +30,10 @@ TW_BEGIN_DECLS
 struct tw_glib;
 
 /**
- * Creates an executor of `threads` threads, which exist from now on.
+ * Creates an executor, and its `threads` threads.
  *
  * Units: `threads`, 1 to 1,024; `queue_max`, the most timeouts that wait for a thread; 0: no limit.
- *   If that many wait, further ones are rejected (option `rejection`), except that each worker that
+ *   If that many wait, the executor rejects further ones (option `rejection`). Each worker that
  *   pushes at that moment may exceed the limit by one.
  * Threads: any.
  * In callback: yes.
@@ -66,12 +66,12 @@ TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, 
  * accepted.
  *
  * Units: none.
- * Threads: any but its own, once; no engine may use it any more.
+ * Threads: any except the executor's own, once; no engine may use the executor any more.
  * In callback: no, if the callback runs in one of the executor's own threads (-EDEADLK, because the
  *   call would wait for itself).
  * Progress: blocks for running callbacks.
- * Lifetime: ends, except with -EDEADLK.
- * Returns: 0; -EDEADLK. In a forked child: 0, and its memory is not freed.
+ * Lifetime: that of the executor ends, except with -EDEADLK.
+ * Returns: 0; -EDEADLK. In a forked child it returns 0, and does not free the executor's memory.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_glib_destroy(struct tw_glib *executor);

@@ -3,11 +3,11 @@
  * @file group.h
  * Groups: several engines behind one object, each with a worker of its own.
  *
- * A schedule through a group goes to the engine of the calling thread, by the group's rule, which
- * is set when the group is created. Handles know their engine. Therefore tw_cancel, tw_reschedule
- * and all other calls that take a handle work as usual, from any thread. A call that takes an
- * engine also works on an engine of a group: tw_group_here returns the calling thread's,
- * tw_group_engine any of them. docs/groups.md says when a group pays off.
+ * A schedule through a group goes to the calling thread's engine. The group's rule decides which
+ * engine that is; the rule is set when the group is created. Handles know their engine. Therefore
+ * tw_cancel, tw_reschedule and all other calls that take a handle work as usual, from any thread. A
+ * call that takes an engine also works on an engine of a group: tw_group_here returns the calling
+ * thread's, tw_group_engine any of them. docs/groups.md says when a group pays off.
  */
 #ifndef TICKWHEEL_GROUP_H
 #define TICKWHEEL_GROUP_H
@@ -27,12 +27,12 @@ struct tw_group;
 
 /** The most engines of a group. */
 #define TW_GROUP_MAX 1024u
-/** As many engines as there are CPUs that the calling thread may use, or, by node, as there are
- * NUMA nodes of these CPUs. */
+/** One engine for each CPU that the calling thread may use. With TW_GROUP_BY_NODE, one engine for
+ * each NUMA node of these CPUs. */
 #define TW_GROUP_AUTO UINT32_MAX
 
-/** Which engine belongs to a thread. Whatever the rule, a worker (or owner) of the group always
- * uses its own engine. */
+/** How a group assigns an engine to a thread. Whatever the rule, the worker (or owner) of an engine
+ * of the group always uses that engine. */
 enum tw_group_rule {
 	/** Each thread keeps one engine. Engines are assigned round-robin, by a number that a
 	 * thread has for all groups. Timeouts that one thread schedules keep their order. */
@@ -41,18 +41,19 @@ enum tw_group_rule {
 	 * than CPUs, neighbouring CPUs share one. If there are more, some engines belong to no
 	 * CPU. */
 	TW_GROUP_BY_CPU = 1,
-	/** The engine of the NUMA node of this CPU. If there are fewer engines than nodes,
-	 * neighbouring nodes share one. If there are more, the CPUs of a node are divided among
-	 * its engines. */
+	/** The engine of the NUMA node to which that CPU belongs. If there are fewer engines than
+	 * nodes, neighbouring nodes share one. If there are more, the CPUs of a node are divided
+	 * among its engines. */
 	TW_GROUP_BY_NODE = 2,
 };
 
-/** Bits of `flags`. */
+/** Bits of the option `flags`. */
 enum tw_group_flags {
-	/** Each worker may run only on the CPUs that its engine belongs to. Allowed by CPU or by
-	 * node, but not in loop mode, nor if `engine` sets a CPU set or a thread hook. */
+	/** Each worker may run only on the CPUs to which its engine belongs. Allowed with
+	 * TW_GROUP_BY_CPU and TW_GROUP_BY_NODE, but not in loop mode, and not if `engine` sets a
+	 * CPU set or a thread hook. */
 	TW_GROUP_PINNED = 1,
-	/** Each engine is started by the first schedule to it, and not by tw_group_create. */
+	/** The first schedule to an engine starts it, and not tw_group_create. */
 	TW_GROUP_LAZY = 2,
 };
 
@@ -70,7 +71,7 @@ struct tw_group_options {
 	uint32_t reserved;
 	/**
 	 * The options of each engine; NULL: the defaults. Limits and hooks apply to each engine
-	 * separately. If no thread name is given, the names of the workers are numbered. Copied.
+	 * separately. If `thread_name` is not set, the names of the workers are numbered. Copied.
 	 * Default NULL.
 	 */
 	const struct tw_options *engine;
@@ -91,15 +92,16 @@ struct tw_group_options {
 TW_API int tw_group_options_init(struct tw_group_options *ret_options, size_t size);
 
 /**
- * Creates a group and starts its engines. With TW_GROUP_LAZY the engines are not started, nor in
- * loop mode, where polling an engine starts it. The call creates all engines or none: if one fails,
- * those before it are stopped and freed.
+ * Creates a group and starts its engines. It does not start them with TW_GROUP_LAZY, nor in loop
+ * mode, where polling an engine starts it. The call creates all engines or none: if one cannot be
+ * created or started, those before it are stopped and freed.
  *
  * Units: see the struct.
  * Threads: any.
  * In callback: yes.
- * Progress: allocates and creates threads; by node it also reads /sys. If an engine fails, it waits
- *   for the workers created before, as tw_engine_stop does.
+ * Progress: allocates and creates threads; with TW_GROUP_BY_NODE it also reads /sys. If an engine
+ *   cannot be created or started, the call waits for the workers created before, as tw_engine_stop
+ *   does.
  * Lifetime: until tw_group_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_group`; -EINVAL (NULL, engines 0 or above TW_GROUP_MAX, an unknown rule,
  *   unknown bits, `reserved`, TW_GROUP_PINNED if it is not allowed); -E2BIG (fields of a newer
@@ -115,32 +117,33 @@ TW_API TW_CHECKED int tw_group_create(const struct tw_group_options *options,
  * run on several workers at the same time. If an engine was stopped separately before, the hook of
  * that stop counts.
  *
- * Units: `timeout_ns`, the longest time to wait, for all of them together; TW_NEVER: without bound;
- *   0 or less: begin only. If the caller must do an engine's stop itself (tw_engine_stop), this
- *   time does not bound that work.
+ * Units: `timeout_ns`, the longest time to wait for all engines together; TW_NEVER: without bound;
+ *   0 or less: begin to stop, and do not wait. If the caller must do the work of a stop itself (see
+ *   tw_engine_stop), `timeout_ns` does not bound that work.
  * Threads: any, concurrently.
  * In callback: no (-EDEADLK in a callback of any engine of the group; then no engine begins to
  *   stop).
  * Progress: as tw_engine_stop.
  * Lifetime: as tw_engine_stop.
- * Returns: 0: all have ended; -ETIMEDOUT: stopping continues, call again; -EDEADLK; -EINVAL;
- *   -ECHILD (in a forked child that has not taken over each of them: then no engine begins to
- *   stop).
+ * Returns: 0: all engines are stopped; -ETIMEDOUT: stopping continues, call again; -EDEADLK;
+ *   -EINVAL; -ECHILD (in a forked child that has not taken over each of the engines: then no engine
+ *   begins to stop).
  * Since: 0.1.0.
  */
 TW_API int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired, void *context,
 			 int64_t timeout_ns);
 
 /**
- * Frees a group when all its engines may be destroyed: they are stopped or were never started, as
- * tw_engine_destroy requires. NULL is accepted.
+ * Frees a group and its engines, if all engines may be destroyed: each is stopped or was never
+ * started, as tw_engine_destroy requires. NULL is accepted.
  *
  * Units: none.
  * Threads: any, once; no thread may use the group or its engines any more. Handles stay safe.
- * In callback: no (-EDEADLK) in a callback of one of its engines; otherwise yes.
- * Progress: as tw_engine_destroy, for each.
- * Lifetime: ends.
- * Returns: 0; -EBUSY: an engine is not stopped, and all of them are unchanged; -EDEADLK. In a
+ * In callback: no (-EDEADLK) in a callback of one of its engines; in another engine's callback,
+ *   yes.
+ * Progress: for each engine as tw_engine_destroy.
+ * Lifetime: that of the group and of its engines ends if the call returns 0.
+ * Returns: 0; -EBUSY: an engine is not stopped, and the call has changed none; -EDEADLK. In a
  *   forked child the parent's engines cause no -EBUSY: the call frees everything that it can.
  * Since: 0.1.0.
  */
@@ -188,8 +191,8 @@ TW_API struct tw_engine *tw_group_engine(const struct tw_group *group, uint32_t 
 TW_API struct tw_engine *tw_group_here(const struct tw_group *group);
 
 /**
- * Calls tw_schedule for the calling thread's engine. As there, `*ret_handle` is written before the
- * callback can run.
+ * Calls tw_schedule for the calling thread's engine. As with tw_schedule, `*ret_handle` is written
+ * before the callback can run.
  *
  * Units: as tw_schedule.
  * Threads: any.
@@ -205,8 +208,9 @@ TW_API TW_CHECKED_SCHEDULE int tw_group_schedule(struct tw_group *group, int64_t
 
 /**
  * Calls tw_schedule_at for the calling thread's engine. A deadline means the same in each engine of
- * a group, because the engines share the clock that the options give, or have clocks of the same
- * time. As with tw_schedule, `*ret_handle` is written before the callback can run.
+ * a group. The engines share the clock that the options give, or each has a default clock, and
+ * these count the same time. As with tw_schedule, `*ret_handle` is written before the callback can
+ * run.
  *
  * Units: as tw_schedule_at.
  * Threads: any.
@@ -221,8 +225,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_group_schedule_at(struct tw_group *group, int6
 						    struct tw_handle *ret_handle);
 
 /**
- * Calls tw_schedule_periodic for the calling thread's engine, and the chain of runs stays there. As
- * there, `*ret_handle` is written before the first run can begin.
+ * Calls tw_schedule_periodic for the calling thread's engine. All runs of the chain stay on that
+ * engine. As with tw_schedule_periodic, `*ret_handle` is written before the first run can begin.
  *
  * Units: as tw_schedule_periodic.
  * Threads: any.
@@ -238,8 +242,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_group_schedule_periodic(struct tw_group *group
 							  struct tw_handle *ret_handle);
 
 /**
- * Returns how many timeouts are pending in all engines of a group. The errors of tw_engine_pending
- * add up in the sum.
+ * Returns how many timeouts are pending in all engines of a group together. The errors of
+ * tw_engine_pending for each engine add up.
  *
  * Units: timeouts.
  * Threads: any.

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file id.h
- * Timeouts named by one word of 64 bits, for programs that have no room for a handle.
+ * Timeouts named by a single number of 64 bits, for programs that cannot store a handle of 16
+ * bytes.
  *
- * A virtual machine's `long`, the TimerId of a framework, a field of a protocol: an id is a number
- * that fits there. It is as safe as a handle: after the timeout's end it names nothing, for ever,
- * and never another timeout.
+ * An id fits where a handle does not: in the `long` of a virtual machine, in the timer id of a
+ * framework, in a field of a protocol. It is as safe as a handle: after the timeout's end it names
+ * nothing, and it never names another timeout.
  *
- * An id has 32 bits for the timeout's memory and 32 for the number of times that this memory has
- * served. If the second number is used up, the schedule by id sets the memory aside for good: 64
- * bytes after 2^32 timeouts. The first number allows 2^32 timeouts at once (256 GiB); beyond that
- * every schedule returns -ENOMEM, as it does without memory.
+ * An id has 32 bits for the number of the timeout's block of memory, and 32 bits for how many
+ * timeouts this block has served. When a block has served 2^32 timeouts, the next schedule by id
+ * that meets it sets it aside for good. So 64 bytes are lost for every 2^32 timeouts. The first
+ * number allows 2^32 timeouts at once (256 GiB). Beyond that every schedule returns -ENOMEM, as it
+ * does if there is no memory.
  */
 #ifndef TICKWHEEL_ID_H
 #define TICKWHEEL_ID_H
@@ -24,7 +26,7 @@ TW_BEGIN_DECLS
 struct tw_engine;
 struct tw_period;
 
-/** Names a timeout. Not 0. Two timeouts of a process never have the same id. */
+/** Names a timeout; never 0. Two timeouts of a process never have the same id. */
 typedef uint64_t tw_id;
 
 /** The id of no timeout. */
@@ -37,8 +39,8 @@ typedef uint64_t tw_id;
  * Threads: as tw_schedule.
  * In callback: yes.
  * Progress: as tw_schedule.
- * Lifetime: as tw_schedule. `*ret_id` is written before the callback can run.
- * Returns: as tw_schedule, of which -EINVAL also for NULL as `ret_id`.
+ * Lifetime: as tw_schedule. The call writes `*ret_id` before the callback can run.
+ * Returns: as tw_schedule; -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_id_schedule(struct tw_engine *engine, int64_t delay_ns,
@@ -52,7 +54,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_id_schedule(struct tw_engine *engine, int64_t 
  * In callback: yes.
  * Progress: as tw_schedule_at.
  * Lifetime: as tw_id_schedule.
- * Returns: as tw_schedule_at, of which -EINVAL also for NULL as `ret_id`.
+ * Returns: as tw_schedule_at; -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
@@ -66,8 +68,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_at(struct tw_engine *engine, int64
  * Threads: as tw_schedule_periodic.
  * In callback: yes.
  * Progress: as tw_schedule_periodic.
- * Lifetime: as tw_schedule_periodic. `*ret_id` is written before the first run can begin.
- * Returns: as tw_schedule_periodic, of which -EINVAL also for NULL as `ret_id`.
+ * Lifetime: as tw_schedule_periodic. The call writes `*ret_id` before the first run can begin.
+ * Returns: as tw_schedule_periodic; -EINVAL also for NULL as `ret_id`.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_periodic(struct tw_engine *engine,
@@ -128,7 +130,8 @@ TW_API int tw_id_reschedule_at(tw_id id, int64_t deadline_ns);
 TW_API int tw_id_state(tw_id id);
 
 /**
- * Returns the handle of the timeout that an id names. With it every other function can be called.
+ * Returns the handle of the timeout that an id names. All functions that take a handle can then be
+ * called.
  *
  * Units: none.
  * Threads: any.
@@ -149,8 +152,8 @@ TW_API struct tw_handle tw_id_handle(tw_id id);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: the id, also if the timeout has ended; TW_ID_NONE for a handle of zeros. Also TW_ID_NONE
- *   if the timeout was scheduled by handle, in memory that has served 2^32 times.
+ * Returns: the id, also if the timeout has ended; TW_ID_NONE for a handle of zeros, and for a
+ *   timeout that was scheduled by handle in a block that had already served 2^32 timeouts.
  * Since: 0.1.0.
  */
 TW_API tw_id tw_id_of(struct tw_handle handle);

@@ -6,9 +6,9 @@
  *
  * A table (struct tw_keyed) belongs to an engine. A key is a string of bytes, and the table keeps a
  * copy of it. A key has at most one entry: a kind and an argument. When the entry is due, its
- * callback runs. The callback returns either that the entry has ended or when it should run again.
- * The entry keeps its key between its runs and while it runs. Each accepted entry ends exactly
- * once, and then the `ended` hook of its kind runs.
+ * callback runs. The callback returns when the entry should run again, or that it has ended. The
+ * entry keeps its key during its runs and between them. Each accepted entry ends exactly once, and
+ * then the `ended` hook of its kind runs.
  */
 #ifndef TICKWHEEL_KEYED_H
 #define TICKWHEEL_KEYED_H
@@ -32,7 +32,7 @@ struct tw_keyed;
 #define TW_KEYED_KEYS_MAX 1073741824u
 /** Returned by a callback: the entry has ended. */
 #define TW_KEYED_END INT64_C(0)
-/** For tw_keyed_cancel: cancel the key's entry, whichever life it has. */
+/** For tw_keyed_cancel: cancel the key's entry, whatever its `life` is. */
 #define TW_KEYED_ANY UINT64_C(0)
 
 /** How an entry ended. */
@@ -54,14 +54,14 @@ enum tw_keyed_end {
 /** The outcome of a call. Each call's documentation lists the ones that it returns. */
 enum tw_keyed_outcome {
 	TW_KEYED_DONE = 0,
-	/** No entry has the key, or the entry is not the one that was meant. */
+	/** No entry has the key, or the key's entry has another `life` than the given one. */
 	TW_KEYED_ABSENT = 1,
 	/** An entry has the key. */
 	TW_KEYED_PRESENT = 2,
 	/** Done; the entry that had the key has been replaced. */
 	TW_KEYED_REPLACED = 3,
-	/** The entry's callback runs or is about to run, or another call holds the entry at this
-	 * moment. */
+	/** The entry's callback runs or is about to run, or another call is changing the entry at
+	 * this moment. */
 	TW_KEYED_RUNNING = 4,
 };
 
@@ -71,16 +71,17 @@ struct tw_keyed_self {
 	/** Points to the table's copy of the key; valid during the call. */
 	const void *key;
 	size_t key_bytes;
-	/** The life that tw_keyed_schedule or tw_keyed_replace returned. */
+	/** The number that tw_keyed_schedule or tw_keyed_replace returned for this entry. It
+	 * distinguishes the entry from all others of the key. */
 	uint64_t life;
-	/** How often its callback has begun: 1 in the first run. */
+	/** How often the entry's callback has begun: 1 in the first run. */
 	uint64_t runs;
 };
 
 /**
- * The callback of an entry. Runs on the engine's worker, or in the thread in which the dispatch
- * hook runs it. It may do whatever a callback may do, also with its own key: if another entry takes
- * the key, that entry replaces this one, and this one does not run again.
+ * The callback of an entry. Runs on the engine's worker, or in the thread that calls tw_due_run. It
+ * may do whatever a callback may do, also with its own key. If another entry replaces this one
+ * meanwhile, this entry does not run again.
  *
  * Returns when it should run next: nanoseconds from now, more than 0; or TW_NEVER, if the entry
  * should keep its key and wait until it is rescheduled, cancelled, replaced or stopped.
@@ -90,27 +91,29 @@ struct tw_keyed_self {
 typedef int64_t tw_keyed_callback(const struct tw_keyed_self *self, void *arg);
 
 /**
- * The end of an entry: runs exactly once and releases `arg`. The library does not touch `arg`
- * afterwards. By then the key is free, or another entry has it.
+ * The hook for the end of an entry. Runs exactly once; this is the place to release `arg`. The
+ * library does not touch `arg` afterwards. When the hook runs, the key is free, or another entry
+ * has it.
  *
- * It runs where the end is decided: after the callback, on its thread; in the call that cancels or
- * replaces the entry, before that call returns; or, when the engine is stopped, on the worker or in
- * the thread that stops it. It may call everything that is allowed in a callback. If the hook ends
- * its thread, the entry has ended like any other, but the call in which the hook runs does not
- * return. If that call is a replace, only a lookup can then show whether the new entry has the key.
+ * If the callback ends the entry, the hook runs after the callback, on the same thread. If a call
+ * cancels or replaces the entry, the hook runs inside that call. If the engine is stopped, it runs
+ * on the worker or in the thread that stops the engine. The hook may call everything that is
+ * allowed in a callback. If the hook ends its thread, the entry has ended like any other, but the
+ * call in which the hook runs does not return. If that call is a replace, only a lookup can then
+ * show whether the new entry has the key.
  */
 typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end);
 
-/** The common part of all entries of one kind. It must stay constant, and alive as long as any of
- * them. */
+/** The common part of all entries of one kind. It must stay unchanged and alive as long as any
+ * entry of the kind has not ended. */
 struct tw_keyed_kind {
 	/** sizeof(struct tw_keyed_kind). */
 	uint32_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t flags;
 	/** Required. */
 	tw_keyed_callback *callback;
-	/** NULL: there is no hook, and the library does nothing with `arg`. */
+	/** NULL: there is no hook, and the library never touches `arg`. */
 	tw_keyed_ended *ended;
 };
 
@@ -124,14 +127,14 @@ struct tw_keyed_kind {
 struct tw_keyed_options {
 	/** sizeof(struct tw_keyed_options), set by tw_keyed_options_init. */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
-	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. It never changes
-	 * and is not a limit, but each search takes more steps if there are more keys. Default
-	 * 1,024. */
+	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. The size never
+	 * changes. It is not a limit, but if there are more keys, each lookup takes more steps.
+	 * Default 1,024. */
 	uint32_t expected_keys;
-	/** The longest key, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX. Keys of up to 36 bytes need no
-	 * separate memory. Default 256. */
+	/** The length of the longest key that is allowed, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX.
+	 * Keys of up to 36 bytes need no separate memory. Default 256. */
 	uint32_t key_bytes_max;
 	/** The seed of the hash. Default 0: a random seed for each table, so that an attacker
 	 * cannot choose keys that collide. */
@@ -155,16 +158,18 @@ struct tw_keyed_info {
 	/** As scheduled. The entry's hook may release it as soon as the entry ends. Therefore use
 	 * it only if the entry cannot end meanwhile. */
 	void *arg;
-	/** The number that tells this entry from all others of the key; 0 while `busy`. */
+	/** The number that distinguishes this entry from all others of the key; 0 while `busy`. */
 	uint64_t life;
 	/** When the entry runs next, in the engine's time, or TW_NEVER; 0 while `busy`. */
 	int64_t deadline_ns;
-	/** 1 if its callback runs, or if another call holds it at this moment. */
+	/** 1 if the entry's callback runs, or if another call is changing the entry at this moment;
+	 * otherwise 0. */
 	uint64_t busy;
 };
 
 /**
- * Called by tw_keyed_each for each entry. `key` is valid during the call. Returns 0 to continue.
+ * Called by tw_keyed_each for each entry. `key` is valid during the call. Returns 0 to continue the
+ * walk; any other value ends it.
  */
 typedef int tw_keyed_visit(void *context, const void *key, size_t key_bytes,
 			   const struct tw_keyed_info *info);
@@ -191,8 +196,8 @@ TW_API int tw_keyed_options_init(struct tw_keyed_options *ret_options, size_t si
  * Threads: any.
  * In callback: yes.
  * Progress: allocates.
- * Lifetime: until tw_keyed_destroy. The engine must outlive every call on the table except destroy.
- *   `options` is copied; NULL: all defaults.
+ * Lifetime: until tw_keyed_destroy. The engine must outlive every call on the table except
+ *   tw_keyed_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_table`, also if the engine is stopped (it then rejects each entry); -EINVAL
  *   (NULL, unknown bits, no expected key or too many, a `reserve` above TW_KEYED_KEYS_MAX, a
  *   longest key of 0 or too long, an allocator without a function); -E2BIG (non-zero fields that
@@ -206,16 +211,16 @@ TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
 
 /**
  * Frees a table in which all entries have ended, as is the case when its engine is stopped. NULL is
- * accepted. Destroying the last table of a process ends the thread that the first one has started,
- * shortly after the return.
+ * accepted. Destroying the last table of a process also ends the reclaimer thread, shortly after
+ * the return.
  *
  * Units: none.
- * Threads: any, once; no thread may use the table any more. Never inside a read-side section of
- *   liburcu-bp.
+ * Threads: any, once; no thread may use the table any more. It must not be called inside a
+ *   read-side section of liburcu-bp.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
  * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no
  *   thread can be created for that, the call frees them itself.
- * Lifetime: ends.
+ * Lifetime: that of the table ends if the call returns 0.
  * Returns: 0; -EBUSY: an entry has not ended, its hook still runs, or the timeout of a cancelled or
  *   replaced entry has not left the worker or the executor.
  * Since: 0.1.0.
@@ -225,12 +230,12 @@ TW_API int tw_keyed_destroy(struct tw_keyed *table);
 /**
  * Schedules an entry, unless the key already has one.
  *
- * The callback and the hook may rely on `*ret_life`: it is written before either of them can run,
- * and never after. On failure, and if the key is present, it keeps the value that it had before the
- * call.
+ * The callback and the hook may rely on `*ret_life`: the call writes it before either of them can
+ * run, and never after. On failure, and if the key is present, `*ret_life` is not changed.
  *
- * Units: `delay_ns` in nanoseconds: 0 or less is 1, which runs at the next tick boundary, and one
- *   that is too large is TW_NEVER. With TW_NEVER the entry only keeps the key.
+ * Units: `delay_ns` in nanoseconds. 0 or less counts as 1, so the entry runs at the next tick
+ *   boundary. A delay that is too large counts as TW_NEVER. With TW_NEVER the entry only keeps the
+ *   key.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free. Allocates entries, 64 or more at a time, if the table needs more of them at
@@ -266,10 +271,10 @@ TW_API TW_CHECKED_SCHEDULE int tw_keyed_schedule(struct tw_keyed *table, const v
  * Progress: as tw_keyed_schedule; mostly neither an entry nor a copy of the key is needed.
  * Lifetime: as tw_keyed_schedule.
  * Returns: TW_KEYED_DONE: the key had no entry; TW_KEYED_REPLACED; TW_KEYED_RUNNING: also replaced
- *   (the old entry's hook runs when its callback, or the call that holds it, has ended. The new
- *   entry's callback may run before that); the errors of tw_keyed_schedule: the old entry then
- *   continues. (One exception: the old entry is dropped if it expires during a call that then fails
- *   because there is no memory, or no place within the limit.)
+ *   (the old entry's hook runs when the old callback, or the call that is changing the entry, has
+ *   ended. The new entry's callback may run before that); the errors of tw_keyed_schedule: the old
+ *   entry then continues. (One exception: if the old entry expires during a call that then fails
+ *   with -ENOMEM or -EAGAIN, the old entry is dropped.)
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_keyed_replace(struct tw_keyed *table, const void *key,
@@ -278,25 +283,26 @@ TW_API TW_CHECKED_SCHEDULE int tw_keyed_replace(struct tw_keyed *table, const vo
 						uint64_t *ret_life);
 
 /**
- * Cancels the entry of a key: any entry (TW_KEYED_ANY), or only the one of this life and no later
- * one.
+ * Cancels the entry of a key. If `life` is TW_KEYED_ANY, it cancels whatever entry the key has;
+ * otherwise only the entry with this `life`, and never a later one.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes; for its own entry it returns TW_KEYED_RUNNING.
  * Progress: lock-free.
  * Lifetime: none.
- * Returns: TW_KEYED_DONE: its callback will not run, its hook has run; TW_KEYED_RUNNING: its
- *   callback runs, or another call holds the entry (the entry does not run again, and the key is
- *   free. The hook runs when that callback or call has ended: with TW_KEYED_END_FIRED, if the
- *   callback returns that the entry has ended); TW_KEYED_ABSENT; -EINVAL (table, key); -ECHILD.
+ * Returns: TW_KEYED_DONE: the entry's callback will not run, and its hook has run;
+ *   TW_KEYED_RUNNING: the callback runs, or another call is changing the entry (the entry does not
+ *   run again, and the key is free. The hook runs when that callback or call has ended: with
+ *   TW_KEYED_END_FIRED, if the callback returns that the entry has ended); TW_KEYED_ABSENT; -EINVAL
+ *   (table, key); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes,
 			   uint64_t life);
 
 /**
- * Moves the entry of a key to another deadline.
+ * Gives the entry of a key another deadline.
  *
  * Units: as tw_reschedule.
  * Threads: any. If two threads call it at once, the later call counts.
@@ -304,16 +310,16 @@ TW_API int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_b
  *   next delay itself.
  * Progress: lock-free.
  * Lifetime: none.
- * Returns: TW_KEYED_DONE; TW_KEYED_RUNNING: too late, its callback runs or is on its way, or
- *   another call holds the entry; TW_KEYED_ABSENT; -EINVAL (table, key); -ERANGE (INT64_MIN);
- *   -ECHILD.
+ * Returns: TW_KEYED_DONE; TW_KEYED_RUNNING: too late, because the callback runs or is about to run,
+ *   or another call is changing the entry; TW_KEYED_ABSENT; -EINVAL (table, key); -ERANGE
+ *   (INT64_MIN); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_bytes,
 			       int64_t delay_ns);
 
 /**
- * Looks up a key.
+ * Looks up the entry of a key.
  *
  * Units: see the struct.
  * Threads: any.
@@ -331,10 +337,10 @@ TW_API int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_byte
 /**
  * Returns how many keys have an entry.
  *
- * Units: keys. Entries of calls that are under way may or may not count. A cancelled entry counts
- *   while its callback runs.
+ * Units: keys. An entry that a call under way adds or removes may or may not count. A cancelled
+ *   entry counts as long as its callback runs.
  * Threads: any.
- * In callback: yes; when an entry's hook runs, the entry has ended.
+ * In callback: yes; in an entry's hook, that entry no longer counts.
  * Progress: wait-free.
  * Lifetime: none.
  * Returns: 0 or more; -EINVAL for NULL.
@@ -343,10 +349,10 @@ TW_API int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_byte
 TW_API int64_t tw_keyed_count(struct tw_keyed *table);
 
 /**
- * Visits entries, in no order, until a visit returns a value other than 0. An entry that is in the
- * table from beginning to end is visited once. If an entry is added or removed during the walk, it
- * may be visited or not. Therefore a replaced key may be visited twice, with the old entry and with
- * the new one.
+ * Visits entries, in no particular order, until a visit returns a value other than 0. An entry that
+ * is in the table during the whole walk is visited once. If an entry is added or removed during the
+ * walk, it may be visited or not. Therefore a replaced key may be visited twice, with the old entry
+ * and with the new one.
  *
  * Units: none.
  * Threads: any.
@@ -361,8 +367,8 @@ TW_API int64_t tw_keyed_count(struct tw_keyed *table);
 TW_API int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *context);
 
 /**
- * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a
- * table of keys. If so, its argument belongs to the library.
+ * Returns whether a timeout that a hook of the engine receives (hand-back, dispatch, late, drop)
+ * belongs to a table of keys. If so, the timeout's argument belongs to the library.
  *
  * Units: none.
  * Threads: any.

@@ -20,8 +20,8 @@ enum tw_log_level {
 /** Receives one line without a newline; `text` is valid during the call only. */
 typedef void tw_log_hook(void *context, enum tw_log_level level, const char *text);
 
-/** The argument of tw_log_set. Keep it alive (best: static) while it is set and while a call may be
- * in it. */
+/** The argument of tw_log_set. It must stay alive while it is set, and while any thread may still
+ * be inside its hook. A static variable is the simplest choice. */
 struct tw_log {
 	tw_log_hook *hook;
 	void *context;
@@ -30,16 +30,17 @@ struct tw_log {
 /**
  * Sets the log hook of the process; NULL makes the library silent again (as it is at first).
  *
- * These events are reported: more than 64 engines alive (once), an engine that lost its worker, a
- * failed check of a wheel, a lazy start that failed, and a time stamp counter clock that falls back
- * to another clock. Calls that a program should not make and that are rejected are reported as
- * warnings, once per engine and kind of misuse. docs/debugging.md lists them.
+ * The library reports these events. More than 64 engines are alive (reported once). An engine has
+ * lost its worker. A check of a wheel has failed. A schedule tried to start the engine, and the
+ * start failed. A clock of type TW_CLOCK_TSC has fallen back to CLOCK_MONOTONIC. If the library
+ * rejects a call that a program should not make, it reports a warning, once per engine and kind of
+ * misuse. docs/debugging.md lists these warnings.
  *
  * Units: none.
- * Threads: any. The hook runs in the thread that has the message, and must not call the library.
+ * Threads: any. The hook runs in the thread that reports the event, and must not call the library.
  * In callback: yes.
  * Progress: wait-free.
- * Lifetime: `log` is not copied; it must outlive its use.
+ * Lifetime: `log` is not copied; see struct tw_log.
  * Returns: 0; -EINVAL if `log` has no hook.
  * Since: 0.1.0.
  */

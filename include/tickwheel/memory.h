@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file memory.h
- * The source of the library's memory.
+ * The library's memory: its allocator, its bound, and its reservation.
  *
- * Timeouts lie in slabs that belong to the process and are shared by all engines. Slabs are never
- * given back, so that a handle is safe to use at any later time. Engines and their wheels are given
- * back by tw_engine_destroy.
+ * Timeouts lie in slabs, which all engines of the process share. The library never gives slabs
+ * back, so that a handle is safe to use at any later time. tw_engine_destroy gives back the memory
+ * of the engine and of its wheel.
  */
 #ifndef TICKWHEEL_MEMORY_H
 #define TICKWHEEL_MEMORY_H
@@ -39,12 +39,12 @@ struct tw_allocator {
  * slower.
  *
  * Units: bytes.
- * Threads: any; `allocate` and `release` run in any thread that schedules or cancels and on the
- *   workers, and must not call the library.
+ * Threads: any. `allocate` and `release` run on the workers and in any thread that schedules or
+ *   cancels; they must not call the library.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `allocator` is not copied.
- * Returns: 0; -EINVAL if a function is missing.
+ * Returns: 0; -EINVAL if `allocate` or `release` is NULL.
  * Since: 0.1.0.
  */
 TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
@@ -67,16 +67,16 @@ TW_API int tw_memory_allocator_set(const struct tw_allocator *allocator);
 TW_API int tw_memory_cap_set(uint64_t bytes);
 
 /**
- * Allocates and touches memory in advance for `timeouts` timeouts that are pending at once. Up to
- * this number, no later schedule needs a system call or takes a page fault.
+ * Allocates memory for `timeouts` timeouts in advance, and touches it. While no more timeouts than
+ * that are pending at once, no schedule needs a system call or takes a page fault for their memory.
  *
- * Memory that the process already has counts. Slot entries belong to each engine and are allocated
- * only with use.
+ * Slabs that the process already has count towards the number. Slot entries are not included: each
+ * engine allocates its own when it needs them.
  *
  * Units: timeouts.
  * Threads: any.
  * In callback: yes, but slow.
- * Progress: lock-free, system calls.
+ * Progress: lock-free; makes system calls.
  * Lifetime: for the rest of the process.
  * Returns: 0; -ENOMEM: the memory allocated until then stays.
  * Since: 0.1.0.

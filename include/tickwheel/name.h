@@ -25,8 +25,8 @@ TW_BEGIN_DECLS
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_cancel_outcome_name(int outcome);
@@ -39,8 +39,8 @@ TW_API const char *tw_cancel_outcome_name(int outcome);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_reschedule_outcome_name(int outcome);
@@ -53,8 +53,8 @@ TW_API const char *tw_reschedule_outcome_name(int outcome);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_end_name(int end);
@@ -67,8 +67,8 @@ TW_API const char *tw_end_name(int end);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_state_name(int state);
@@ -81,8 +81,8 @@ TW_API const char *tw_state_name(int state);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_engine_state_name(int state);
@@ -95,8 +95,8 @@ TW_API const char *tw_engine_state_name(int state);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_keyed_outcome_name(int outcome);
@@ -109,8 +109,8 @@ TW_API const char *tw_keyed_outcome_name(int outcome);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_keyed_end_name(int end);
@@ -123,8 +123,8 @@ TW_API const char *tw_keyed_end_name(int end);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_retry_submit_outcome_name(int outcome);
@@ -137,8 +137,8 @@ TW_API const char *tw_retry_submit_outcome_name(int outcome);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_retry_cancel_outcome_name(int outcome);
@@ -151,8 +151,8 @@ TW_API const char *tw_retry_cancel_outcome_name(int outcome);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the name, never NULL. If the code is negative it is the text of tw_strerror, and for any
- *   other number "unknown".
+ * Returns: the name, never NULL. For a negative code it is the text of tw_strerror, and for a
+ *   number that is not in the enum it is "unknown".
  * Since: 0.1.0.
  */
 TW_API const char *tw_retry_end_name(int end);

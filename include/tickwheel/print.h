@@ -19,7 +19,7 @@ TW_BEGIN_DECLS
 enum tw_print_format {
 	/** For people: one line for each number. The format may change with any version. */
 	TW_PRINT_TEXT = 0,
-	/** One JSON object, on one line. Times are in nanoseconds. */
+	/** One JSON object on one line. Times are in nanoseconds. */
 	TW_PRINT_JSON = 1,
 	/** The text format of Prometheus, version 0.0.4. Times are in seconds. */
 	TW_PRINT_PROMETHEUS = 2,
@@ -27,12 +27,12 @@ enum tw_print_format {
 	TW_PRINT_PERCENTILES = 3,
 };
 
-/** The values of one engine, or of one group, that are to be written. */
+/** The values of one engine, or of one group, that tw_stats_print writes. */
 struct tw_reading {
-	/** A label that distinguishes it from the others; NULL: "". UTF-8; special characters are
-	 * quoted if necessary. */
+	/** A label that distinguishes this engine or group from the others; NULL: "". UTF-8;
+	 * special characters are escaped as the format requires. */
 	const char *engine;
-	/** Its counters, as filled in by tw_stats_get. */
+	/** The counters, as tw_stats_get has filled them in. */
 	const struct tw_stats *stats;
 	/** NULL: left out. */
 	const struct tw_histogram *lateness;
@@ -43,8 +43,8 @@ struct tw_reading {
 /**
  * Writes counters and histograms of engines.
  *
- * Pass all engines of a process in one call, because a Prometheus metric may appear only once, with
- * a label for each engine. The call allocates nothing and takes no lock.
+ * Pass all engines of a process in one call, because in the format of Prometheus a metric may
+ * appear only once, with a label for each engine. The call allocates nothing and takes no lock.
  *
  * Units: `format`: an enum tw_print_format, TW_PRINT_PERCENTILES excepted.
  * Threads: any.
@@ -61,9 +61,9 @@ TW_API int tw_stats_print(const struct tw_reading *readings, size_t count, uint3
 /**
  * Writes one histogram, of the library's or of the caller's own values.
  *
- * Units: `format`: an enum tw_print_format. `name`: the name of the values; if the format is
- *   Prometheus, it is the part of the metric's name in front of "_seconds", and must consist of
- *   letters, digits, "_" and ":".
+ * Units: `format`: an enum tw_print_format. `name`: the name of the values. With
+ *   TW_PRINT_PROMETHEUS it is the part of the metric's name in front of "_seconds", and must
+ *   consist of letters, digits, "_" and ":".
  * Threads: any, while no thread changes the histogram.
  * In callback: yes.
  * Progress: as tw_stats_print.

@@ -5,10 +5,10 @@
  * the states of a task, what ends it, and the edge cases.
  *
  * A queue (struct tw_retry) belongs to an engine and holds a bounded number of tasks. A task is a
- * kind and an argument. Its attempt is a callback that returns the result: done, again, give up, or
- * pending. If it is pending, tw_retry_complete reports the result later. Between attempts the task
- * waits for the delays of its schedule. Each accepted task ends exactly once, and then the `ended`
- * hook of its kind runs.
+ * kind and an argument. An attempt is a callback that returns the result: done, again, give up, or
+ * pending. If the result is pending, tw_retry_complete reports the final one later. Between
+ * attempts the task waits for the delays of its schedule. Each accepted task ends exactly once, and
+ * then the `ended` hook of its kind runs.
  */
 #ifndef TICKWHEEL_RETRY_H
 #define TICKWHEEL_RETRY_H
@@ -28,8 +28,8 @@ struct tw_retry;
 /** The largest number of tasks that a queue may hold. */
 #define TW_RETRY_PENDING_MAX 16777216u
 
-/** Names a task. During and after an attempt, the handle of that attempt names the attempt too. A
- * handle of zeros names none. The fields belong to the library. */
+/** Names a task. A handle that an attempt's callback receives also names that attempt. A handle of
+ * zeros names none. The fields are for the library only. */
 struct tw_retry_handle {
 	void *task;
 	uint64_t generation;
@@ -40,7 +40,7 @@ struct tw_retry_handle {
 enum tw_retry_result {
 	/** The task is done. */
 	TW_RETRY_DONE = 0,
-	/** Try again after the next delay of the schedule; give up if there is none left. */
+	/** Try again after the next delay of the schedule; if no delay is left, give up. */
 	TW_RETRY_AGAIN = 1,
 	/** Never try again. */
 	TW_RETRY_GIVE_UP = 2,
@@ -52,11 +52,12 @@ enum tw_retry_result {
 /** How a task ended. */
 enum tw_retry_end {
 	TW_RETRY_END_DONE = 0,
-	/** An attempt returned this, or the attempts, the time or the schedule are used up. */
+	/** An attempt returned TW_RETRY_GIVE_UP, or the attempts, the time or the schedule are used
+	 * up. */
 	TW_RETRY_END_GIVEN_UP = 1,
-	/** The queue was full and its policy dropped the task; or its next wait found no memory, or
-	 * no place within the engine's limit; or an executor rejected it, and the engine drops
-	 * rejected timeouts (TW_REJECTION_DROP). */
+	/** The queue was full and its policy dropped the task. Or the task had to wait, and the
+	 * engine had no memory or no place within its limit. Or an executor rejected the task, and
+	 * the engine drops rejected timeouts (TW_REJECTION_DROP). */
 	TW_RETRY_END_DROPPED = 2,
 	TW_RETRY_END_CANCELLED = 3,
 	/** The engine was stopped. */
@@ -64,28 +65,29 @@ enum tw_retry_end {
 };
 
 /**
- * One attempt. Runs on the engine's worker, or in the thread in which the dispatch hook runs it. It
- * may do whatever a callback may do. `self` names the task and this attempt. `attempt` counts from
- * 1.
+ * The callback of one attempt. Runs on the engine's worker, or in the thread that calls tw_due_run.
+ * It may do whatever a callback may do. `self` names the task and this attempt. `attempt` counts
+ * from 1.
  *
  * Returns an enum tw_retry_result; any other number counts as TW_RETRY_GIVE_UP. If an attempt ends
- * its thread (pthread_exit), it has given up.
+ * its thread (pthread_exit), that also counts as TW_RETRY_GIVE_UP.
  *
- * On an engine with a limit of pending timeouts, a callback hands its place on to the first timeout
- * that it schedules. Here the task's next wait takes that place, so each timeout that the attempt
- * itself schedules needs its own. If a child is forked inside an attempt and returns from it, the
- * task does not continue in the child, and no hook runs there.
+ * On an engine with a `pending_limit`, the first timeout that a callback schedules usually takes
+ * over the callback's place. In an attempt, the task's next wait takes that place. So each timeout
+ * that the attempt itself schedules needs a place of its own. If a child is forked inside an
+ * attempt and returns from it, the task does not continue in the child, and no hook runs there.
  */
 typedef int tw_retry_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt);
 
 /**
- * The end of a task: runs exactly once and releases `arg`. The library does not touch `arg`
- * afterwards. `attempts` is the number of attempts that have begun.
+ * The hook for the end of a task. Runs exactly once; this is the place to release `arg`. The
+ * library does not touch `arg` afterwards. `attempts` is the number of attempts that have begun.
  *
- * It runs where the end is decided: after the attempt, on its thread; in tw_retry_complete and
- * tw_retry_cancel, before they return; in the submit that drops the task; or, when the engine is
- * stopped, on the worker or in the thread that stops it. It may call everything that is allowed in
- * a callback. The task's place in the queue is free by then, unless another task has taken it over.
+ * If an attempt ends the task, the hook runs after the attempt, on the same thread. If
+ * tw_retry_complete, tw_retry_cancel, or a submit that drops the task ends it, the hook runs inside
+ * that call. If the engine is stopped, it runs on the worker or in the thread that stops the
+ * engine. The hook may call everything that is allowed in a callback. When it runs, the task's
+ * place in the queue is free, unless another task has already taken it.
  */
 typedef void tw_retry_ended(void *arg, enum tw_retry_end end, uint64_t attempts);
 
@@ -96,10 +98,10 @@ enum tw_retry_form {
 	/** `base_ns` first, then each delay is `growth_percent` of the one before, up to
 	 * `cap_ns`. */
 	TW_RETRY_FORM_EXPONENTIAL = 1,
-	/** Every 5 s, without end: the failback of an RPC client. */
+	/** Every 5 s, without end: for the failback of an RPC client. */
 	TW_RETRY_FORM_FAILBACK = 2,
-	/** 15 s, 15 s, 30 s, 3 m, 10 m, 20 m, 30 m, 30 m, 30 m, 60 m, 3 h, 3 h, 3 h, 6 h, 6 h: the
-	 * repeated notification of a payment. */
+	/** 15 s, 15 s, 30 s, 3 m, 10 m, 20 m, 30 m, 30 m, 30 m, 60 m, 3 h, 3 h, 3 h, 6 h, 6 h: for
+	 * the repeated notification of a payment. */
 	TW_RETRY_FORM_PAYMENT = 3,
 };
 
@@ -118,8 +120,8 @@ enum tw_retry_jitter {
 	TW_RETRY_JITTER_FULL = 100,
 };
 
-/** The delays between attempts. It must stay constant, and alive as long as any task that uses
- * it. */
+/** The delays between attempts. It must stay unchanged and alive as long as any task that uses it
+ * has not ended. */
 struct tw_retry_schedule {
 	/** sizeof(struct tw_retry_schedule). */
 	uint32_t size;
@@ -127,19 +129,19 @@ struct tw_retry_schedule {
 	uint32_t flags;
 	/** An enum tw_retry_form. */
 	uint32_t form;
-	/** 0 to 100: each delay is chosen between (100 - jitter_percent) % of it and all of it.
-	 * TW_NEVER stays TW_NEVER. */
+	/** 0 to 100: each wait is chosen at random between (100 - jitter_percent) % of the delay
+	 * and the whole delay. TW_NEVER stays TW_NEVER. */
 	uint32_t jitter_percent;
 	/** TABLE: the delays in nanoseconds, each 0 or more; there must be at least one. */
 	const int64_t *delays_ns;
 	uint64_t delay_count;
-	/** EXPONENTIAL: 1 or more, nanoseconds. */
+	/** EXPONENTIAL: the first delay in nanoseconds, 1 or more. */
 	int64_t base_ns;
 	/** EXPONENTIAL: the longest delay, at least `base_ns`; TW_NEVER: no upper bound. */
 	int64_t cap_ns;
-	/** EXPONENTIAL: 100 to 100,000; 200 doubles each delay. Fractions of a nanosecond are cut
-	 * off. So if the base is below 100 ns, the delays may not grow at all with a small
-	 * percentage. */
+	/** EXPONENTIAL: each delay in per cent of the one before, 100 to 100,000; 200 doubles each
+	 * delay. Fractions of a nanosecond are cut off. So if `base_ns` is below 100 and the
+	 * percentage is small, the delays may not grow at all. */
 	uint64_t growth_percent;
 };
 
@@ -148,8 +150,8 @@ struct tw_retry_schedule {
 #define TW_RETRY_TABLE(array) \
 	{ (uint32_t)sizeof(struct tw_retry_schedule), 0, TW_RETRY_FORM_TABLE, 0, (array), \
 	  sizeof(array) / sizeof((array)[0]), 0, 0, 0 }
-/** Initialises a schedule that grows. It has no end, so you should bound the attempts or the
- * time. */
+/** Initialises a schedule of growing delays. It has no end, so you should bound the attempts or the
+ * time of the kind. */
 #define TW_RETRY_EXPONENTIAL(base_ns, cap_ns, growth_percent, jitter_percent) \
 	{ (uint32_t)sizeof(struct tw_retry_schedule), 0, TW_RETRY_FORM_EXPONENTIAL, \
 	  (jitter_percent), NULL, 0, (base_ns), (cap_ns), (growth_percent) }
@@ -158,24 +160,24 @@ struct tw_retry_schedule {
 	{ (uint32_t)sizeof(struct tw_retry_schedule), 0, (form), 0, NULL, 0, 0, 0, 0 }
 /* clang-format on */
 
-/** The common part of all tasks of one kind. It must stay constant, and alive as long as any of
- * them. */
+/** The common part of all tasks of one kind. It must stay unchanged and alive as long as any task
+ * of the kind has not ended. */
 struct tw_retry_kind {
 	/** sizeof(struct tw_retry_kind). */
 	uint32_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint32_t flags;
 	/** Required. */
 	tw_retry_attempt *attempt;
-	/** NULL: there is no hook, and the library does nothing with `arg`. */
+	/** NULL: there is no hook, and the library never touches `arg`. */
 	tw_retry_ended *ended;
 	/** Required. */
 	const struct tw_retry_schedule *schedule;
 	/** The most attempts; 0: no bound. */
 	uint64_t attempts_max;
 	/**
-	 * The longest time from the submit to an attempt. If the next wait would end later than
-	 * this, it does not begin, and the task gives up at once instead. The first attempt is
+	 * The longest time from the submit to the beginning of an attempt. If the next wait would
+	 * end later than this, the task gives up at once instead of waiting. The first attempt is
 	 * excepted. Nanoseconds below 2^63; 0: no bound.
 	 */
 	uint64_t time_max_ns;
@@ -189,17 +191,17 @@ struct tw_retry_kind {
 
 /** What happens to a new task if the queue is full. */
 enum tw_retry_policy {
-	/** It is rejected (-EAGAIN), and the caller keeps its argument. */
+	/** The new task is rejected (-EAGAIN), and its argument stays the caller's. */
 	TW_RETRY_REJECT = 0,
-	/** The new task is dropped: its hook runs, and there is no attempt. */
+	/** The new task is dropped: its hook runs, but no attempt does. */
 	TW_RETRY_DROP_NEWEST = 1,
 	/**
-	 * The task that was submitted first is dropped, among those that wait for an attempt or for
-	 * tw_retry_complete. If there is no such task, the new one is rejected. That is the case
-	 * when each task is inside an attempt, or held by a call that ends or continues it. The new
-	 * task is also rejected, and no task is dropped, if the engine's own limit of pending
-	 * timeouts leaves no place for one more timeout: the new task needs its timeout before the
-	 * old task is dropped.
+	 * The oldest task is dropped: among the tasks that wait for an attempt or for
+	 * tw_retry_complete, the one that was submitted first. If there is no such task, the new
+	 * one is rejected. That is the case when each task is inside an attempt, or a call is
+	 * ending or continuing it. The new task is also rejected, and no task is dropped, if the
+	 * engine's own `pending_limit` has no place for one more timeout. The reason is that the
+	 * new task needs its timeout before the old task is dropped.
 	 */
 	TW_RETRY_DROP_OLDEST = 2,
 };
@@ -208,10 +210,10 @@ enum tw_retry_policy {
 struct tw_retry_options {
 	/** sizeof(struct tw_retry_options), set by tw_retry_options_init. */
 	size_t size;
-	/** 0. */
+	/** Must be 0. */
 	uint64_t flags;
 	/** The most tasks at once, 1 to TW_RETRY_PENDING_MAX. A task occupies one place from its
-	 * submit to its end, between attempts too. Default 1,000. */
+	 * submit to its end, also between attempts. Default 1,000. */
 	uint32_t pending_limit;
 	/** An enum tw_retry_policy. Default TW_RETRY_REJECT. */
 	uint32_t policy;
@@ -221,8 +223,8 @@ struct tw_retry_options {
 	/** The number of tasks to allocate memory for in advance, up to `pending_limit`. Default 0:
 	 * memory is allocated when it is needed. */
 	uint64_t reserve;
-	/** The allocator. It must stay alive for the rest of the process. Tasks are never released:
-	 * later queues use them again. NULL: aligned_alloc and free. Default NULL. */
+	/** The allocator. It must stay alive for the rest of the process. The memory of tasks is
+	 * never released: later queues use it again. NULL: aligned_alloc and free. Default NULL. */
 	const struct tw_allocator *allocator;
 };
 
@@ -236,13 +238,14 @@ enum tw_retry_submit_outcome {
 
 /** The outcome of tw_retry_cancel. */
 enum tw_retry_cancel_outcome {
-	/** Cancelled by this call: no attempt will run, and the hook has run. */
+	/** This call has cancelled the task: no attempt will run, and the hook has run. */
 	TW_RETRY_CANCEL_DONE = 0,
 	/**
-	 * An attempt runs, or another thread completes, drops or cancels the task at this moment.
-	 * No further attempt will begin. When that has ended, the hook runs and gets the end: the
-	 * one that the other call decided; done or given up, if the attempt returned so; otherwise
-	 * cancelled. Or the task has ended, and its hook runs now or has just run.
+	 * An attempt runs, or another thread is completing, dropping or cancelling the task. No
+	 * further attempt will begin. When the attempt or the other call has ended, the hook runs.
+	 * If another call decided the end, the hook gets that end. If the attempt returned done or
+	 * gave up, the hook gets this; otherwise it gets cancelled. This outcome is also possible
+	 * if the task has just ended, and its hook runs now or has just run.
 	 */
 	TW_RETRY_CANCEL_RUNNING = 1,
 	/** The task had ended before. */
@@ -270,8 +273,8 @@ TW_API int tw_retry_options_init(struct tw_retry_options *ret_options, size_t si
  * Threads: any.
  * In callback: yes.
  * Progress: allocates.
- * Lifetime: until tw_retry_destroy. The engine must outlive every call on the queue except destroy.
- *   `options` is copied; NULL: all defaults.
+ * Lifetime: until tw_retry_destroy. The engine must outlive every call on the queue except
+ *   tw_retry_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_retry`; -EINVAL (NULL, unknown bits or policy, a limit of 0 or beyond the
  *   maximum, a reserve beyond the limit, an allocator without a function); -E2BIG (non-zero fields
  *   that this library does not know, `size` over 4,096); -ENOMEM; -ECHILD (an engine of the
@@ -290,7 +293,7 @@ TW_API TW_CHECKED int tw_retry_create(struct tw_engine *engine,
  * Threads: any, once; no thread may use the queue any more. Handles stay safe for ever.
  * In callback: yes, but not in an attempt or a hook of this queue (-EBUSY).
  * Progress: wait-free, except for releasing memory.
- * Lifetime: ends.
+ * Lifetime: that of the queue ends if the call returns 0.
  * Returns: 0; -EBUSY: a task has not ended, its hook still runs, or the last timeout of a cancelled
  *   task has not left the worker or the executor.
  * Since: 0.1.0.
@@ -301,27 +304,28 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  * Submits a task: the first attempt runs after `delay_ns`, and each later one after the next delay
  * of the schedule, counted from the end of the attempt before.
  *
- * With TW_RETRY_DROP_OLDEST and a full queue, the hook of the dropped task has run before the
- * return. If such a hook submits to the full queue, it drops another task, and that task's hook
- * runs inside it, and so on. Your hooks must end this recursion.
+ * With TW_RETRY_DROP_OLDEST and a full queue, the hook of the dropped task runs inside this call.
+ * If that hook itself submits to the full queue, its submit drops another task, whose hook runs
+ * inside the first hook, and so on. Your hooks must end this recursion.
  *
- * The attempt and the hook may rely on `*ret_handle`: it is written before either of them can run,
- * and never after. On failure it keeps the value that it had before the call.
+ * The attempt and the hook may rely on `*ret_handle`: the call writes it before either of them can
+ * run, and never after. On failure `*ret_handle` is not changed.
  *
- * Units: `delay_ns` as in tw_schedule: a negative delay is 0, and one that is too large is
- *   TW_NEVER.
+ * Units: `delay_ns` in nanoseconds, as in tw_schedule: a negative delay counts as 0, and one that
+ *   is too large as TW_NEVER.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free; allocates (64 tasks at a time) until the queue has held its most tasks at
- *   once. When it drops a task it reads one word for each 64 tasks, and more if their ages are not
- *   known yet.
+ * Progress: lock-free. It allocates tasks, 64 at a time, if the queue holds more of them than ever
+ *   before. When it drops a task, it reads one word for each 64 tasks, and more if their ages are
+ *   not known yet.
  * Lifetime: `kind` and its schedule until the task has ended; `arg` is passed on and not looked at.
- * Returns: an enum tw_retry_submit_outcome, and `*ret_handle` (may be NULL), of zeros when dropped;
- *   -EINVAL (queue, kind, its attempt, flags, time, or anything in its schedule); -E2BIG (a kind or
- *   schedule of a newer header with fields set that this library does not know); -ERANGE (delay
- *   INT64_MIN); -EAGAIN (the queue is full and rejects, or the engine's limit of pending timeouts
- *   is reached); -ENOMEM; -ESHUTDOWN; -ECHILD; -EPERM (as tw_engine_start returns it, from the
- *   first call on an engine). On failure neither the attempt nor the hook is ever called.
+ * Returns: an enum tw_retry_submit_outcome, and `*ret_handle` (may be NULL), of zeros if the new
+ *   task was dropped; -EINVAL (queue, kind, its attempt, flags, time, or anything in its schedule);
+ *   -E2BIG (a kind or schedule of a newer header with fields set that this library does not know);
+ *   -ERANGE (delay INT64_MIN); -EAGAIN (the queue is full and rejects, or the engine's limit of
+ *   pending timeouts is reached); -ENOMEM; -ESHUTDOWN; -ECHILD; -EPERM (as tw_engine_start returns
+ *   it, from the first call on an engine). On failure neither the attempt nor the hook is ever
+ *   called.
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED_SCHEDULE int tw_retry_submit(struct tw_retry *retry, int64_t delay_ns,
@@ -329,9 +333,10 @@ TW_API TW_CHECKED_SCHEDULE int tw_retry_submit(struct tw_retry *retry, int64_t d
 					       struct tw_retry_handle *ret_handle);
 
 /**
- * As tw_retry_submit, for a task that the caller has already tried without success. The task's
- * first attempt runs after the first delay of the schedule. The caller's own attempt is not
- * counted. As with tw_retry_submit, `*ret_handle` is written before an attempt or the hook can run.
+ * Submits a task that the caller has already tried without success. Otherwise the same as
+ * tw_retry_submit. The task's first attempt runs after the first delay of the schedule. The
+ * caller's own attempt is not counted. As with tw_retry_submit, `*ret_handle` is written before an
+ * attempt or the hook can run.
  *
  * Units: none.
  * Threads: any.
@@ -346,18 +351,19 @@ TW_API TW_CHECKED_SCHEDULE int tw_retry_submit_failed(struct tw_retry *retry,
 						      struct tw_retry_handle *ret_handle);
 
 /**
- * Reports the result of a pending attempt, or of one that will return pending. `handle` names the
- * attempt.
+ * Reports the result of an attempt that has returned TW_RETRY_PENDING, or will return it. `handle`
+ * names the attempt.
  *
  * If this call comes before the attempt's callback has returned, this result counts, whatever the
- * callback returns afterwards. The task then continues when the callback has returned. Otherwise it
- * continues in this call, which also runs the hook if the task ends.
+ * callback returns afterwards. The task then continues when the callback has returned. If the
+ * callback has already returned, the task continues in this call, which also runs the hook if the
+ * task ends.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free.
- * Lifetime: the handle stays safe for ever, after tw_retry_destroy too.
+ * Lifetime: the handle stays safe to use for ever, even after tw_retry_destroy.
  * Returns: 0; -EINVAL (a handle of zeros, one that cannot name a task, or one that names no
  *   attempt, such as the handle that a submit returns; a result other than DONE, AGAIN, GIVE_UP);
  *   -ESTALE: too late, because the attempt was completed before, or the task has been dropped,
@@ -367,15 +373,17 @@ TW_API TW_CHECKED_SCHEDULE int tw_retry_submit_failed(struct tw_retry *retry,
 TW_API int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result);
 
 /**
- * Cancels a task. It does not wait for a pending attempt: its completion will return -ESTALE.
+ * Cancels a task. The call does not wait for a pending attempt: the completion of that attempt will
+ * return -ESTALE.
  *
  * Units: none.
  * Threads: any.
  * In callback: yes; inside the task's own attempt or hook it returns TW_RETRY_CANCEL_RUNNING.
  * Progress: lock-free.
  * Lifetime: as tw_retry_complete.
- * Returns: an enum tw_retry_cancel_outcome; -EINVAL for a handle of zeros, or one that cannot name
- *   a task (if it names no task but looks as if it did, the behaviour is undefined); -ECHILD.
+ * Returns: an enum tw_retry_cancel_outcome; -EINVAL: a handle of zeros, or one that cannot name a
+ *   task; -ECHILD. If no submit or attempt gave the handle, but it looks like one of a task, the
+ *   behaviour is undefined.
  * Since: 0.1.0.
  */
 TW_API int tw_retry_cancel(struct tw_retry_handle handle);
@@ -385,7 +393,7 @@ TW_API int tw_retry_cancel(struct tw_retry_handle handle);
  *
  * Units: tasks.
  * Threads: any.
- * In callback: yes; when a task's hook runs, the task has ended.
+ * In callback: yes; in a task's hook, that task no longer counts.
  * Progress: wait-free.
  * Lifetime: none.
  * Returns: 0 or more, never more than the limit; -EINVAL for NULL; -ECHILD.
@@ -408,8 +416,8 @@ TW_API int64_t tw_retry_pending(struct tw_retry *retry);
 TW_API int64_t tw_retry_delay(const struct tw_retry_schedule *schedule, uint64_t number);
 
 /**
- * Whether a timeout that a hook of the engine gets (hand-back, dispatch, late, drop) belongs to a
- * queue of tasks. If so, its argument belongs to the library.
+ * Returns whether a timeout that a hook of the engine receives (hand-back, dispatch, late, drop)
+ * belongs to a queue of tasks. If so, the timeout's argument belongs to the library.
  *
  * Units: none.
  * Threads: any.

@@ -26,10 +26,12 @@ struct tw_stats {
 	size_t size;
 	/** Timeouts accepted. */
 	uint64_t scheduled;
-	/** Timeouts rejected: limit, memory, shut down. */
+	/** Timeouts that were rejected: the limit was reached, there was no memory, or the engine
+	 * was stopped. */
 	uint64_t rejected;
-	/** Timeouts that expired; a running callback counts. If the executor rejects a timeout and
-	 * it is therefore pending again (TW_REJECTION_REQUEUE), it is subtracted again. */
+	/** Timeouts that expired; a timeout counts as soon as its callback begins. If the executor
+	 * rejects a timeout and it is therefore pending again (TW_REJECTION_REQUEUE), it is
+	 * subtracted again. */
 	uint64_t expired;
 	/** Timeouts cancelled. */
 	uint64_t cancelled;
@@ -38,14 +40,14 @@ struct tw_stats {
 	/** Timeouts that have neither expired nor been cancelled nor handed back; as exact as
 	 * tw_engine_pending. */
 	uint64_t pending;
-	/** Timeouts that went into the wheel: from ingress, or directly from the worker's own
-	 * thread. */
+	/** Timeouts that went into the wheel: from the queues of the lanes, or directly from the
+	 * worker's own thread. */
 	uint64_t transferred;
 	/** Transfer batches that were not empty. */
 	uint64_t transfers;
-	/** The most timeouts that one batch took from rings and ingress. It includes timeouts that
-	 * were cancelled on their way to the wheel, and cancelled ones that must be taken out of
-	 * the wheel. */
+	/** The most timeouts that one transfer batch took from the queues of the lanes. It includes
+	 * timeouts that were cancelled on their way to the wheel, and cancelled ones that must be
+	 * taken out of the wheel. */
 	uint64_t largest_transfer;
 	/** Turns of the worker. */
 	uint64_t turns;
@@ -62,7 +64,7 @@ struct tw_stats {
 	/** Timeouts that began to run later than the option `late_ns` allows; 0 without it. */
 	uint64_t late;
 	/** The longest time, in nanoseconds, from the deadline of a batch's first timeout to the
-	 * beginning of the batch. If a deadline was already past when it was given, it counts,
+	 * beginning of the batch. Deadlines that were already past when they were given count,
 	 * too. */
 	uint64_t latest_ns;
 	/** Runs of periodic timeouts that have begun. `expired` counts such a timeout once, when it
@@ -77,14 +79,14 @@ struct tw_stats {
 	 * `periodic_runs` count them, too. */
 	uint64_t dropped;
 	/** The part of `cancelled` that never reached the wheel: timeouts that were cancelled in a
-	 * ring or in a queue. Those in a queue count when the worker reaches them. */
+	 * ring or in a link queue. Those in a link queue count when the worker reaches them. */
 	uint64_t cancelled_early;
 	/** How often a timeout got another deadline (tw_reschedule and all calls built on it). */
 	uint64_t rescheduled;
-	/** Timeouts that are now on their way to the wheel: in rings and in queues. Cancelled ones
-	 * in queues are included. */
+	/** Timeouts that are now on their way to the wheel, in rings and in link queues. Cancelled
+	 * ones in link queues are included. */
 	uint64_t ingress;
-	/** Timeouts that are now cancelled, but the worker has not yet reclaimed their memory. */
+	/** Timeouts that are cancelled, and whose memory the worker has not yet reclaimed. */
 	uint64_t unreclaimed;
 	/** The part of `parks` that ended because the next deadline had come. */
 	uint64_t woken_by_deadline;
@@ -94,11 +96,11 @@ struct tw_stats {
 	/** The part of `parks` that ended because of flush, stop, a dump, or a virtual clock that
 	 * was moved. */
 	uint64_t woken_by_call;
-	/** All other parks: those that ended for a second look at a push under way, or without a
-	 * reason. */
+	/** All other parks: those that ended because the worker had to check again for a push that
+	 * was under way, and spurious wake-ups. */
 	uint64_t woken_otherwise;
-	/** Ticks by which turns came too late: from the first tick at which a timeout was due to
-	 * the tick of the turn. */
+	/** The sum of the ticks by which turns came too late. For each turn, these are the ticks
+	 * from the first tick at which a timeout was due to the tick of the turn. */
 	uint64_t catch_up_ticks;
 	/** Moves of timeouts to a lower level of the hierarchical wheel. */
 	uint64_t cascaded;
@@ -110,7 +112,7 @@ struct tw_stats {
  * Reads the counters of an engine.
  *
  * The fields that make up `pending` are read together, with the error bounds that tw_engine_pending
- * describes. Each of the others is a whole value, but they are read one after another.
+ * describes. Each other field is read atomically, but the fields are read one after another.
  *
  * Units: see the struct.
  * Threads: any.

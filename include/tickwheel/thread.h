@@ -12,26 +12,28 @@
 TW_BEGIN_DECLS
 
 /**
- * Does now the work that the calling thread's first schedule or cancel would do. Optional.
+ * Does at once the setup work that the calling thread's first schedule or cancel would otherwise
+ * do. Optional.
  *
  * Units: none.
- * Threads: the caller attaches itself; twice is harmless.
+ * Threads: any; the call attaches the calling thread. A second call does no harm.
  * In callback: yes.
- * Progress: blocks shortly inside liburcu (its registry).
+ * Progress: blocks briefly, because liburcu takes a lock to register the thread.
  * Lifetime: until tw_thread_detach or thread exit.
- * Returns: 0; -ENOMEM if there is no memory for the first timeouts (the thread can still be used
- *   and tries again).
+ * Returns: 0; -ENOMEM if there is no memory for the first timeouts (the thread may still call the
+ *   library; its next call tries again).
  * Since: 0.1.0.
  */
 TW_API int tw_thread_attach(void);
 
 /**
- * Gives back the free timeouts and the lane that the calling thread keeps. Optional, because thread
- * exit does the same. If the thread calls the library again, it attaches again.
+ * Gives back the resources that the calling thread keeps: its free timeouts and its lane (its
+ * queues to the workers). Optional, because thread exit does the same. If the thread calls the
+ * library again, it is attached again.
  *
  * Units: none.
- * Threads: the caller detaches itself.
- * In callback: no effect.
+ * Threads: any; the call detaches the calling thread.
+ * In callback: no (-EBUSY); the thread stays attached.
  * Progress: lock-free.
  * Lifetime: none.
  * Returns: 0; -EBUSY from inside a callback.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file timeout.h
- * Scheduling, cancelling and asking about one timeout.
+ * Scheduling, cancelling, rescheduling and inspecting one timeout.
  *
  * A timeout is INIT until exactly one of three things ends it: it expires (its callback runs), it
  * is cancelled, or tw_engine_stop hands it back. Its handle is a value that may be copied, kept and
- * used for ever. After the end it names nothing, and never another timeout. Passing a handle to
- * another thread needs the usual synchronization, by release and acquire.
+ * used for ever. After the timeout's end the handle names nothing; it never names another timeout.
+ * Passing a handle to another thread needs the usual synchronization, such as a release store and
+ * an acquire load.
  */
 #ifndef TICKWHEEL_TIMEOUT_H
 #define TICKWHEEL_TIMEOUT_H
@@ -29,75 +30,84 @@ struct tw_handle {
 #define TW_HANDLE_NONE TW_VALUE(tw_handle, 0, 0)
 
 /**
- * As a delay or a deadline: the timeout never expires by itself, and is pending until it is
- * cancelled or handed back.
+ * As a delay or a deadline, it means that the timeout never expires by itself. The timeout is
+ * pending until it is cancelled or handed back, or until a reschedule gives it a deadline.
  */
 #define TW_NEVER INT64_MAX
 
 /**
- * So many microseconds, in nanoseconds. `n` may be an integer or a fraction (`TW_MS(1.5)`); the
- * result is a constant if `n` is an integer constant. It must fit 63 bits, which is 292 years.
+ * Converts `n` microseconds to nanoseconds. `n` may be an integer or a fraction (`TW_MS(1.5)`). The
+ * result is a constant if `n` is an integer constant. The result must fit 63 bits, which is 292
+ * years.
  */
 #define TW_US(n) ((int64_t)((n)*INT64_C(1000)))
-/** So many milliseconds, in nanoseconds. */
+/** Converts `n` milliseconds to nanoseconds, like TW_US. */
 #define TW_MS(n) ((int64_t)((n)*INT64_C(1000000)))
-/** So many seconds, in nanoseconds. */
+/** Converts `n` seconds to nanoseconds, like TW_US. */
 #define TW_S(n) ((int64_t)((n)*INT64_C(1000000000)))
-/** So many minutes, in nanoseconds. */
+/** Converts `n` minutes to nanoseconds, like TW_US. */
 #define TW_MINUTES(n) ((int64_t)((n)*INT64_C(60000000000)))
-/** So many hours, in nanoseconds. */
+/** Converts `n` hours to nanoseconds, like TW_US. */
 #define TW_HOURS(n) ((int64_t)((n)*INT64_C(3600000000000)))
 
 /** How a timeout ended. */
 enum tw_end {
+	/** The timeout expired, and its callback, or the late hook instead, has run. */
 	TW_END_EXPIRED = 0,
+	/** The timeout was cancelled. */
 	TW_END_CANCELLED = 1,
+	/** tw_engine_stop handed the timeout back, or TW_REINIT_FINALISE ended it in a forked
+	 * child. */
 	TW_END_UNEXPIRED = 2,
-	/** It expired, the executor rejected it, and the drop hook received it instead of its
+	/** The timeout expired, the executor rejected it, and the drop hook ran instead of the
 	 * callback. */
 	TW_END_DROPPED = 3,
 };
 
 /**
- * The callback of a timeout. Runs on the engine's worker, or where the dispatch hook ran it.
+ * The callback of a timeout. Runs on the engine's worker. If the dispatch hook accepted the
+ * timeout, the callback runs in the thread that calls tw_due_run instead.
  *
- * `self` is the timeout's own handle. The callback may run before the schedule has returned. By
- * then the schedule has written its `*ret_handle`. The callback may call every function that says
- * "In callback: yes", and may free `arg`. It may block, but then everything else of the engine
- * waits. It must return: a longjmp or an exception out of it is undefined behaviour. If it ends its
- * thread (pthread_exit), the engine is shut down as after a failure, and tw_engine_stop hands back
- * the timeouts that are left.
+ * `self` is the timeout's own handle. The callback may run before the call that schedules it has
+ * returned, but not before that call has written its `*ret_handle`. The callback may call every
+ * function that says "In callback: yes", and may free `arg`. It may block, but on the worker
+ * everything else of the engine then waits. It must return: a longjmp or an exception out of it is
+ * undefined behaviour. If it ends the worker's thread (pthread_exit), the engine has failed
+ * (TW_ENGINE_FAILED). tw_engine_stop then hands back the timeouts that are left.
  */
 typedef void tw_callback(struct tw_handle self, void *arg);
 
 /**
- * The optional finaliser of a timeout. Runs exactly once, however the timeout ended. After a
- * cancel, it runs on the thread that cancelled, before the cancel returns. After the callback, it
- * runs on the callback's thread. After stop's hand-back, it runs where that ran. If there is a
- * finaliser, only the finaliser may release `arg`.
+ * The optional finaliser of a timeout. Runs exactly once, however the timeout ended. After a cancel
+ * it runs on the thread that cancelled, before the cancel returns. After the callback it runs on
+ * the callback's thread. If tw_engine_stop hands the timeout back, the finaliser runs after the
+ * hand-back hook, on the same thread. If a kind has a finaliser, only the finaliser may release
+ * `arg`.
  */
 typedef void tw_finaliser(void *arg, enum tw_end end);
 
 /** Bits of a kind's `flags`. */
 enum tw_kind_flag {
 	/**
-	 * Only the engine's owner schedules, reschedules and cancels timeouts of this kind: the
-	 * thread in a bracket of the loop (loop.h), or callbacks on the worker. These calls then need no atomic
-	 * operation. Other threads get -EPERM, but may ask about such timeouts.
+	 * Only the engine's owner may schedule, reschedule and cancel timeouts of this kind. The
+	 * owner is the thread inside a bracket of the loop (loop.h), or a callback on the worker.
+	 * These calls then need no atomic operation. Other threads get -EPERM, but may read such
+	 * timeouts (tw_timeout_get, tw_timeout_state).
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 	/**
-	 * Runs on the worker (in loop mode: in the poll), even if the engine has a dispatch hook.
-	 * Meant for callbacks so short that handing them over would cost more. A schedule and a
-	 * cancel of such a timeout take about 20 ns longer together. Those that are due in one turn are
-	 * taken together: in the callback of one, a cancel of another returns TW_CANCEL_RUNNING.
+	 * The callback runs on the worker (in loop mode: in the poll), even if the engine has a
+	 * dispatch hook. Meant for callbacks so short that handing them over would cost more. A
+	 * schedule and a cancel of such a timeout together cost about 20 ns more. An engine with a
+	 * dispatch hook claims up to 244 due timeouts before it runs the first of them. So if the
+	 * callback of one of them cancels another one, the cancel returns TW_CANCEL_RUNNING.
 	 */
 	TW_KIND_FLAG_INLINE = 2,
 };
 
 /**
- * The common part of all timeouts of one kind. Must stay constant, and alive as long as any of
- * them.
+ * The common part of all timeouts of one kind. It must stay unchanged and alive as long as any
+ * timeout of the kind has not ended.
  */
 struct tw_kind {
 	/** sizeof(struct tw_kind); TW_KIND sets it. */
@@ -106,7 +116,8 @@ struct tw_kind {
 	uint32_t flags;
 	/** Required. */
 	tw_callback *callback;
-	/** NULL: the caller owns `arg` as soon as the timeout has ended. */
+	/** NULL: there is no finaliser, and `arg` is the caller's again as soon as the timeout has
+	 * ended. */
 	tw_finaliser *finaliser;
 	/**
 	 * How much later than its deadline a timeout of this kind may fire, so that one wake-up of
@@ -114,13 +125,16 @@ struct tw_kind {
 	 * other timeouts are likely to use, too. Nanoseconds, below 2^63; 0: as soon as possible.
 	 */
 	uint64_t slack_ns;
-	/** Yours, the same for all timeouts of the kind. A callback gets it by tw_run_get. */
+	/** A pointer of the program's own, the same for all timeouts of the kind. A callback reads
+	 * it with tw_run_get. */
 	void *context;
 };
 
 /**
- * Initialises a struct tw_kind by the names of its fields. The rest is 0. In C, and in C++ from
- * C++20 on: `TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)`
+ * Initialises a struct tw_kind from designated fields; all other fields are 0. For C, and for C++20
+ * and later:
+ *
+ *     TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)
  */
 /* clang-format off */
 #define TW_KIND_WITH(...) \
@@ -128,7 +142,9 @@ struct tw_kind {
 /** Initialises a struct tw_kind: `static const struct tw_kind ping = TW_KIND(on_ping, NULL);` */
 #define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
 /**
- * The same, with slack: `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));`
+ * The same as TW_KIND, with slack:
+ *
+ *     static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }
@@ -142,22 +158,25 @@ struct tw_kind {
 
 /** What tw_cancel found. */
 enum tw_cancel_outcome {
-	/** This call has cancelled it. The callback will not run. `arg` is the caller's again,
-	 * unless its kind has a finaliser; in that case the finaliser has released it. */
+	/** This call has cancelled the timeout. The callback will not run. `arg` is the caller's
+	 * again. But if the timeout's kind has a finaliser, the finaliser has run, and has released
+	 * `arg`. */
 	TW_CANCEL_DONE = 0,
-	/** It had ended before: another cancel came first, or stop handed it back. */
+	/** The timeout had ended before: another cancel came first, or tw_engine_stop handed it
+	 * back. */
 	TW_CANCEL_CANCELLED = 1,
-	/** It had expired before, and its callback has ended. `arg`: as with TW_CANCEL_DONE. */
+	/** The timeout had expired before, and its callback has ended. `arg`: as with
+	 * TW_CANCEL_DONE. */
 	TW_CANCEL_EXPIRED = 2,
-	/** It has expired, or is periodic and was stopped before. Its callback runs now or is on
-	 * its way to an executor. */
+	/** The timeout has expired, or it is periodic and an earlier call has stopped it. Its
+	 * callback runs now, or is about to run on the worker or in an executor. */
 	TW_CANCEL_RUNNING = 3,
-	/** It had ended before, and its memory now serves another timeout. How it ended is no
-	 * longer known. */
+	/** The timeout had ended before, and its memory now serves another timeout. How it ended is
+	 * no longer known. */
 	TW_CANCEL_STALE = 4,
 	/**
-	 * It is periodic, and this call has stopped it while a run is under way or on its way to an
-	 * executor. That run may continue, and no other begins. `arg` is in use until the run has
+	 * The timeout is periodic, and this call has stopped it while a run is under way or about
+	 * to begin. That run may continue, and no other begins. `arg` is in use until the run has
 	 * ended. If there is a finaliser, it runs after the run, on the run's thread.
 	 */
 	TW_CANCEL_STOPPED = 5,
@@ -165,20 +184,24 @@ enum tw_cancel_outcome {
 
 /** What tw_reschedule found. */
 enum tw_reschedule_outcome {
-	/** The deadline is the new one. */
+	/** The timeout has the new deadline. */
 	TW_RESCHEDULE_DONE = 0,
-	/** Too late: cancelled, or handed back by stop. */
+	/** Too late: the timeout was cancelled, or tw_engine_stop handed it back. */
 	TW_RESCHEDULE_CANCELLED = 1,
-	/** Too late: expired, and its callback has ended. */
+	/** Too late: the timeout has expired, and its callback has ended. */
 	TW_RESCHEDULE_EXPIRED = 2,
-	/** Too late: expired, and its callback runs now or is on its way to an executor. */
+	/** Too late: the timeout has expired, and its callback runs now, or is about to run on the
+	 * worker or in an executor. */
 	TW_RESCHEDULE_RUNNING = 3,
 };
 
 /** The states of a timeout. */
 enum tw_state {
+	/** The timeout is pending, or it is periodic and runs. */
 	TW_STATE_INIT = 0,
+	/** The timeout was cancelled, or tw_engine_stop handed it back. */
 	TW_STATE_CANCELLED = 1,
+	/** The timeout expired. Its callback has run, runs now, or is about to run. */
 	TW_STATE_EXPIRED = 2,
 };
 
@@ -205,29 +228,32 @@ struct tw_timeout {
 /**
  * Schedules a timeout `delay_ns` from now.
  *
- * The callback runs at the first tick boundary after the deadline: never early, late by up to one
- * tick, the slack of its kind, and the time that the system and earlier callbacks take. In loop
- * mode it runs in the first poll that is not before the deadline (tw_engine_poll). Starts the
- * engine if it is not started yet. On failure the callback and the finaliser are never called.
+ * The callback runs at the first tick boundary after the deadline. It is never early. It may be
+ * late by up to one tick, plus the slack of its kind, plus the time that the system and earlier
+ * callbacks take. In loop mode it runs in the first poll that is not before the deadline
+ * (tw_engine_poll). The call starts the engine if it is not started yet. If the call fails, the
+ * callback and the finaliser are never called.
  *
  * The callback may rely on `*ret_handle`, because the call writes it before the callback can run,
- * and never afterwards. So it may lie in an object that the callback, the finaliser or the
- * hand-back frees. On failure it is not changed.
+ * and never afterwards. So `*ret_handle` may lie in an object that the callback, the finaliser or
+ * the hand-back hook frees. On failure `*ret_handle` is not changed.
  *
  * Units: nanoseconds. 0 or less: the timeout runs in the worker's next turn, and its deadline is
  *   the last moment before the present tick. If the delay is TW_NEVER, or too large to represent,
  *   the timeout never expires by itself.
  * Threads: any.
- * In callback: yes; the first schedule on the same engine inside a callback takes over the pending
- *   place of the timeout that runs, so the limit does not reject it. (In an attempt of a task that
- *   is retried, the task's next wait has already taken over this place.)
- * Progress: wait-free (with a limit of pending timeouts lock-free), with three exceptions: if the
- *   thread's stock of memory must be refilled (lock-free, at times a system call); in the thread's
- *   first call to an engine (allocates its ring); in the first call of all (starts the worker,
- *   never waits for it). If cancelled timeouts pile up because the worker cannot keep up, every
- *   1,024th call of a thread gives way to the worker: from 16 MiB on it yields, from 64 MiB on it
- *   sleeps 1 to 10 ms, and with more than 9 threads longer: as many times as there are threads, over
- *   5, and at most 1 s. Whatever the worker does, it never sleeps longer.
+ * In callback: yes. If the engine has a `pending_limit`, the running timeout occupies one place.
+ *   The first schedule on the same engine inside the callback takes over this place, so the limit
+ *   does not reject it. (In an attempt of a retried task, the task's next wait has already taken
+ *   over the place.)
+ * Progress: wait-free, or lock-free if the engine has a `pending_limit`. There are four exceptions.
+ *   If the thread's stock of memory is empty, refilling it is lock-free, and makes a system call at
+ *   times. The thread's first call to an engine allocates its ring. The first schedule on an engine
+ *   starts the worker, but does not wait for it. If cancelled timeouts pile up because the worker
+ *   cannot keep up, every 1,024th call of a thread pauses. If they take 16 MiB or more, the thread
+ *   yields; from 64 MiB on it sleeps 1 to 10 ms. If 10 or more threads use the engine, this sleep
+ *   is multiplied by a fifth of their number, up to 1 s. The pause is never longer, whatever the
+ *   worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
  *   -E2BIG (a kind of a newer header with fields set that this library does not know, or of a
@@ -248,15 +274,16 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule(struct tw_engine *engine, int64_t del
  *   CLOCK_MONOTONIC, so no timeout is early if its deadline is computed from CLOCK_MONOTONIC. If
  *   the deadline is so far in the past that its tick boundary has passed, the timeout runs in the
  *   worker's next turn. TW_NEVER: never.
- * Order: timeouts run tick by tick, without order inside a tick. With TW_ENGINE_ORDERED or
- *   TW_ENGINE_LOOP they run by deadline, and equal deadlines in the order in which their thread
- *   scheduled them, while there is memory. A timeout that comes too late for its tick runs at the
- *   next opportunity. Such timeouts run not by deadline, but in the order in which their thread
- *   scheduled them. In an engine without an order there are two exceptions.
- *   While more than 65,536 of a thread's calls wait for the worker, later ones may overtake. If a
- *   thread has cancelled timeouts that had not reached the wheel, one that it schedules afterwards
- *   may run as early as those would have. If the worker stalls for a revolution of its wheel, the
- *   order afterwards is that of slots.
+ * Order: timeouts run tick by tick, in no particular order inside a tick. With TW_ENGINE_ORDERED or
+ *   TW_ENGINE_LOOP they run in the order of deadlines. Timeouts of one thread with equal deadlines
+ *   then run in the order in which the thread scheduled them, unless memory runs out. If a timeout
+ *   reaches the wheel after its tick, it runs at the next opportunity. Such late timeouts do not
+ *   run by deadline, but in the order in which their thread scheduled them. An engine without
+ *   either flag has four exceptions. If more than 65,536 calls of a thread wait for the worker,
+ *   later calls may overtake earlier ones. If a thread cancels timeouts before they reach the
+ *   wheel, a timeout that it schedules next may run as early as they would have. If a late timeout
+ *   is cancelled, the last of the late timeouts takes its place. If the worker stalls for a whole
+ *   revolution of a hashed wheel, the overdue timeouts run in the order of its slots.
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
@@ -269,16 +296,17 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_at(struct tw_engine *engine, int64_t 
 					      struct tw_handle *ret_handle);
 
 /**
- * Cancels a timeout, and reports precisely whether it did.
+ * Cancels a timeout, and reports exactly whether this call cancelled it.
  *
- * The handle knows its engine, so this call takes a handle of any engine. On TW_CANCEL_DONE the
- * finaliser has run, and the library does not touch `arg` after the return.
+ * The handle knows its engine, so this call takes a handle of any engine. If it returns
+ * TW_CANCEL_DONE, the finaliser has run, and the library no longer touches `arg`.
  *
  * Units: none.
  * Threads: any.
- * In callback: yes; its own timeout is TW_CANCEL_RUNNING, a periodic one TW_CANCEL_STOPPED.
+ * In callback: yes. For the callback's own timeout it returns TW_CANCEL_RUNNING, or
+ *   TW_CANCEL_STOPPED if the timeout is periodic.
  * Progress: wait-free; lock-free while other threads reschedule the same timeout.
- * Lifetime: the handle stays safe for ever, after tw_engine_destroy too.
+ * Lifetime: the handle stays safe to use for ever, even after tw_engine_destroy.
  * Returns: an enum tw_cancel_outcome; -EINVAL for a handle of zeros; -EPERM (only the owner may
  *   cancel it, and the caller is another thread); -ECHILD.
  * Since: 0.1.0.
@@ -289,7 +317,8 @@ TW_API int tw_cancel(struct tw_handle handle);
  * Cancels a timeout like tw_cancel, and waits until a running callback (and the finaliser) has
  * ended.
  *
- * Units: `timeout_ns`, the longest time to wait; TW_NEVER without bound; 0 or less: do not wait.
+ * Units: `timeout_ns`, the longest time to wait, in nanoseconds; TW_NEVER: without bound; 0 or
+ *   less: do not wait.
  * Threads: any.
  * In callback: yes. For the callback's own timeout, and on the worker of the timeout's engine, it
  *   does not wait and returns as tw_cancel. Two callbacks of different threads that wait for each
@@ -305,25 +334,26 @@ TW_API int tw_cancel(struct tw_handle handle);
 TW_API int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns);
 
 /**
- * Gives a pending timeout another deadline, `delay_ns` from now, and reports precisely whether it
+ * Gives a pending timeout another deadline, `delay_ns` from now, and reports exactly whether it
  * did.
  *
  * After TW_RESCHEDULE_DONE the callback does not run for a deadline earlier than the new one,
  * unless a later reschedule sets an earlier one. Handle, argument and kind stay the same. The new
  * deadline is used as it is, without the slack of the kind. If the new deadline is later, the call
- * is one compare-and-swap, and the worker is not notified. Therefore the worker wakes up at the old
- * time at most once.
+ * is one compare-and-swap and does not notify the worker. The worker may therefore wake up once
+ * more at the old deadline.
  *
- * Units: as tw_schedule; 0 or less: in the worker's next turn; TW_NEVER: never expires by itself.
+ * Units: as tw_schedule; 0 or less: the timeout runs in the worker's next turn; TW_NEVER: it never
+ *   expires by itself.
  * Threads: any. If two calls reschedule one timeout at once, the later one counts.
- * In callback: yes; its own timeout is TW_RESCHEDULE_RUNNING: schedule a new one instead (for a
- *   periodic one: tw_period_next).
- * Progress: lock-free, because a step is repeated only if another thread's step on the same timeout
- *   has succeeded. If the worker sleeps beyond the new deadline, the call makes a system call.
+ * In callback: yes. For the callback's own timeout it returns TW_RESCHEDULE_RUNNING: schedule a new
+ *   timeout instead, or call tw_period_next if the timeout is periodic.
+ * Progress: lock-free: a step is repeated only if another thread's step on the same timeout has
+ *   succeeded. If the worker sleeps beyond the new deadline, a system call wakes it.
  * Lifetime: as tw_cancel.
  * Returns: an enum tw_reschedule_outcome; -EINVAL for a handle of zeros; -ERANGE (INT64_MIN);
- *   -ESTALE: it had ended before, and its memory now serves another timeout; -EPERM (only the owner
- *   may reschedule it, and the caller is another thread); -ECHILD.
+ *   -ESTALE: the timeout had ended before, and its memory now serves another one; -EPERM (only the
+ *   owner may reschedule it, and the caller is another thread); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_reschedule(struct tw_handle handle, int64_t delay_ns);
@@ -358,15 +388,15 @@ TW_API int tw_reschedule_at(struct tw_handle handle, int64_t deadline_ns);
 TW_API int tw_timeout_state(struct tw_handle handle);
 
 /**
- * Reads engine, kind, argument, deadline and state of a timeout, all at one moment. If the timeout
- * is periodic and has ended, the argument is NULL.
+ * Reads engine, kind, argument, deadline and state of a timeout. All of them are values of one
+ * moment. If the timeout is periodic and has ended, the argument is NULL.
  *
  * Units: see the struct.
  * Threads: any.
  * In callback: yes.
- * Progress: wait-free; lock-free while a periodic one runs.
- * Lifetime: the owner of `arg` may release it as soon as the timeout ends. Therefore use it only if
- *   that cannot happen meanwhile.
+ * Progress: wait-free; lock-free while the timeout is periodic and runs.
+ * Lifetime: the owner of `arg` may release it as soon as the timeout ends. Therefore use `arg` only
+ *   if the timeout cannot end meanwhile.
  * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD. If `size` is
  *   larger than this library's, up to 4,096, it is accepted and the tail is zeroed.
  * Since: 0.1.0.
@@ -374,8 +404,8 @@ TW_API int tw_timeout_state(struct tw_handle handle);
 TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeout);
 
 /**
- * Writes one line about a timeout, for logs: which one it is, its state, deadline, kind and
- * argument. The text may change with any version.
+ * Writes one line about a timeout, for logs: its identity, state, deadline, kind and argument. The
+ * text may change with any version.
  *
  * Units: `bytes`: the size of the buffer. The deadline is in seconds of the engine's clock.
  * Threads: any.
@@ -383,8 +413,8 @@ TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeou
  * Progress: as tw_timeout_get.
  * Lifetime: none. The kind and the argument are printed as addresses, and not used.
  * Returns: the length of the whole text, as snprintf. If it is not less than `bytes`, the text is
- *   cut. -EINVAL (NULL as `buffer`, and `bytes` not 0). A handle of zeros, of an ended timeout, or
- *   of the parent of a forked process has a text that says so.
+ *   cut. -EINVAL (NULL as `buffer`, and `bytes` not 0). For a handle of zeros, of an ended timeout,
+ *   or of the parent of a forked process, the text says so.
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes);
@@ -403,33 +433,36 @@ struct tw_run {
 	struct tw_handle handle;
 	/** The timeout's argument. */
 	void *arg;
-	/** For when this run was due, in the engine's time. Of a periodic timeout: this run. */
+	/** When this run was due, in the engine's time. For a periodic timeout, it is the deadline
+	 * of this run. */
 	int64_t deadline_ns;
-	/** How long ago that was: the engine's time at this call minus the deadline. */
+	/** How long ago that was: the engine's time at the call of tw_run_get, minus
+	 * `deadline_ns`. */
 	int64_t late_ns;
 };
 
 /**
  * Returns the innermost callback that runs on the calling thread: its engine, kind, context,
- * deadline and lateness. So callbacks need no globals.
+ * deadline and lateness. With it a callback finds its engine and context without global variables.
  *
- * It also works in functions that a callback calls, in a finaliser that follows a callback, and in
- * a late hook or a drop hook. In the callbacks of keyed timeouts and retries, the kind, the context
- * and the argument are the library's.
+ * It also works in functions that a callback calls, in a finaliser after a callback, in a late
+ * hook, and in a drop hook. In the callbacks of keyed timeouts and retries, the kind, the context
+ * and the argument belong to the library.
  *
  * Units: nanoseconds of the engine's clock.
  * Threads: the one that runs the callback: the worker, a polling thread, or an executor's.
- * In callback: only there.
+ * In callback: yes, and only there.
  * Progress: wait-free; reads the clock.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, or `size` too small or over 4,096); -EPERM: no callback runs on the
- *   calling thread (in a finaliser after a cancel, in a hand-back, or outside).
+ *   calling thread. That is also the case in a finaliser after a cancel and in a hand-back.
  * Since: 0.1.0.
  */
 TW_API int tw_run_get(struct tw_run *ret_run);
 
 /**
- * Whether a handle names a timeout, pending or ended: whether it is not TW_HANDLE_NONE.
+ * Returns whether a handle is other than TW_HANDLE_NONE, so that it names a timeout, pending or
+ * ended.
  *
  * Units: none.
  * Threads: any.
@@ -442,7 +475,7 @@ TW_API int tw_run_get(struct tw_run *ret_run);
 TW_API int tw_handle_is_set(struct tw_handle handle);
 
 /**
- * Whether two handles name the same timeout.
+ * Returns whether two handles name the same timeout.
  *
  * Units: none.
  * Threads: any.

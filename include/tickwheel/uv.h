@@ -12,10 +12,10 @@
  * uv_queue_work may be called only on the loop's thread. Therefore a worker pushes its batches to a
  * lock-free stack and wakes the loop (uv_async_send). The loop's thread gives them to the work
  * queue, and callbacks run in libuv's threads. If the loop does not run, no callback runs. A
- * callback in it must not end its thread. Otherwise libuv would never be notified that it has
- * ended, and the executor could never be closed.
+ * callback in the executor must not end its thread. Otherwise libuv would never learn that the
+ * callback has ended, and the executor could never be closed.
  *
- * tw_engine_stop waits for all accepted timeouts, and therefore for the loop. On any other thread
+ * tw_engine_stop waits for all accepted timeouts, and therefore for the loop. On a thread other
  * than the loop's, call it as usual. On the loop's own thread it would wait for itself, so call it
  * there like this:
  *
@@ -48,7 +48,7 @@ struct tw_uv;
 struct uv_loop_s;
 
 /**
- * Creates an executor for a loop. It keeps the loop alive until it is closed.
+ * Creates an executor for a loop. The executor keeps the loop alive until it is closed.
  *
  * Units: `queue_max`, the most timeouts that wait or run; 0: no limit. If there are that many,
  *   further ones are rejected (option `rejection`).
@@ -79,30 +79,30 @@ TW_BESIDE_API TW_CHECKED int tw_uv_create(struct uv_loop_s *loop, size_t queue_m
 TW_BESIDE_API size_t tw_uv_dispatch(void *executor, const struct tw_due *due, size_t count);
 
 /**
- * Moves all batches that workers have pushed into the work queue, as the loop does when it is
- * woken. The call is for the loop's thread when that thread waits without running the loop.
+ * Gives all batches that workers have pushed to libuv's work queue, as the loop does when it is
+ * woken. The loop's thread calls this if it waits for the engine without running the loop.
  *
  * Units: timeouts.
  * Threads: the loop's.
- * In callback: on the loop's thread: yes.
+ * In callback: yes, on the loop's thread.
  * Progress: that of uv_queue_work.
  * Lifetime: none.
- * Returns: how many timeouts (at most INT_MAX); -EINVAL for NULL.
+ * Returns: how many timeouts it has given to the work queue (at most INT_MAX); -EINVAL for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_flush(struct tw_uv *executor);
 
 /**
- * Closes the executor when all accepted timeouts have run. Its memory is free when the loop has run
+ * Closes the executor, if all accepted timeouts have run. Its memory is freed when the loop runs
  * its close callbacks.
  *
  * Units: none.
- * Threads: the loop's, once; no engine may use it any more.
+ * Threads: the loop's, once; no engine may use the executor any more.
  * In callback: no.
  * Progress: does not wait.
- * Lifetime: ends if the call returns 0.
- * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop has not yet been notified
- *   of its end, so run the loop and call again.
+ * Lifetime: that of the executor ends if the call returns 0.
+ * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop does not know of its end
+ *   yet. Then run the loop and call again.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_close(struct tw_uv *executor);

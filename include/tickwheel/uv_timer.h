@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file uv_timer.h
- * The timers of libuv, by an engine: the calls of uv_timer_t. Library tickwheel-uv-timer (pkg-config
- * tickwheel-uv-timer), available if tickwheel was built with the feature `uv_timer`.
+ * Timers with the calls of libuv's uv_timer_t, kept in a tickwheel engine. Library
+ * tickwheel-uv-timer (pkg-config tickwheel-uv-timer), available if tickwheel was built with the
+ * feature `uv_timer`.
  *
  *     struct tw_uv_timers *timers;
  *     tw_uv_timers_create(loop, &timers);
@@ -11,13 +12,13 @@
  *     ...
  *     tw_uv_timer_close(timer, on_close);
  *
- * One real timer of the loop drives all of them, so the loop runs as before, and its other handles
- * do not notice. Times are milliseconds of the loop's cached time (uv_now). Timers run by their
- * time, and equal times in the order of their starts, as libuv's own do. docs/hosts.md names the
- * differences.
+ * One real timer of the loop serves all of these timers, so the program runs the loop and its other
+ * handles as before. Times are milliseconds of the loop's cached time (uv_now). Timers run in the
+ * order of their times. Timers of the same time run in the order in which they were started, as in
+ * libuv. docs/hosts.md names the differences.
  *
- * All functions belong to the thread that uses the loop at that time, as all of libuv does. None of
- * them may be called from another thread while the loop runs.
+ * Only the thread that uses the loop at that time may call these functions, as with most calls of
+ * libuv. No other thread may call them while the loop runs.
  */
 #ifndef TICKWHEEL_UV_TIMER_H
 #define TICKWHEEL_UV_TIMER_H
@@ -32,21 +33,23 @@ struct tw_uv_timers;
 struct uv_loop_s;
 
 /**
- * A timer. Its memory is yours: from tw_uv_timer_init until its close callback it must stay where
- * it is.
+ * A timer. The program owns its memory, and must not move or free it from tw_uv_timer_init until
+ * its close callback.
  */
 struct tw_uv_timer {
-	/** Yours, as in every handle of libuv. tw_uv_timer_init leaves it as it is. */
+	/** A pointer of the program's own, as in every handle of libuv. tw_uv_timer_init leaves it
+	 * as it is. */
 	void *data;
 	/** For the library only. All zeros: a timer that was never initialised. */
 	uint64_t hidden[11];
 };
 
-/** A callback of a timer: at its time, or when it is closed. Must return. */
+/** A callback of a timer: called when the timer is due, or when it is closed. It must return. */
 typedef void tw_uv_timer_callback(struct tw_uv_timer *timer);
 
 /**
- * Creates the timers of a loop: an engine and three handles, which do not keep the loop alive.
+ * Creates the object that holds the timers of a loop: an engine, and three handles of libuv that do
+ * not keep the loop alive.
  *
  * A program that walks over all handles (uv_walk) meets a uv_timer_t, a uv_prepare_t and a
  * uv_check_t. Their data is the `struct tw_uv_timers`. Only tw_uv_timers_close should close them.
@@ -64,8 +67,8 @@ TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
 						 struct tw_uv_timers **ret_timers);
 
 /**
- * Frees the timers of a loop when all of them are closed. The loop must then run once more, to close
- * the handles.
+ * Frees the object that holds the timers of a loop. All its timers must have been closed before.
+ * The loop must then run once more, to close the three handles.
  *
  * If the program has closed these handles itself, by uv_walk, the loop must have run their close
  * callbacks before this call.
@@ -74,7 +77,7 @@ TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
  * Threads: the loop's, once.
  * In callback: yes, also in the close callback of the last timer.
  * Progress: waits for read-side sections of liburcu-bp that the program has open.
- * Lifetime: ends if the call returns 0.
+ * Lifetime: that of the object ends if the call returns 0.
  * Returns: 0 (also for NULL); -EBUSY: a timer is not closed, or its close callback has not been
  *   called yet.
  * Since: 0.1.0.
@@ -82,7 +85,7 @@ TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
 TW_BESIDE_API int tw_uv_timers_close(struct tw_uv_timers *timers);
 
 /**
- * Initialises a timer, as uv_timer_init does. It keeps the loop alive whenever it is active.
+ * Initialises a timer, as uv_timer_init does. The timer keeps the loop alive while it is active.
  *
  * Units: none.
  * Threads: the loop's.
@@ -97,11 +100,12 @@ TW_BESIDE_API int tw_uv_timer_init(struct tw_uv_timers *timers, struct tw_uv_tim
 /**
  * Starts a timer, or starts it again, as uv_timer_start does.
  *
- * With a timeout of 0 the callback runs in the next iteration of the loop. Before libuv 1.48 a timer
- * that a callback of a timer starts with 0 runs in the same iteration, as libuv's own do there.
+ * With a timeout of 0 the callback runs in the next iteration of the loop. There is one exception:
+ * with libuv before 1.48, a timer that another timer's callback starts with 0 runs in the same
+ * iteration, as libuv's own timers do.
  *
- * Units: milliseconds; `timeout` from the loop's cached time, `repeat` from the time at which the
- *   callback runs; 0: does not repeat.
+ * Units: milliseconds. `timeout` counts from the loop's cached time, `repeat` from the time at
+ *   which the callback runs; a `repeat` of 0: the timer does not repeat.
  * Threads: the loop's.
  * In callback: yes.
  * Progress: wait-free, except that memory is allocated at times.
@@ -115,7 +119,7 @@ TW_BESIDE_API int tw_uv_timer_start(struct tw_uv_timer *timer, tw_uv_timer_callb
 				    uint64_t timeout, uint64_t repeat);
 
 /**
- * Stops a timer. The callback does not run any more.
+ * Stops a timer. Its callback does not run any more.
  *
  * Units: none.
  * Threads: the loop's.
@@ -128,8 +132,8 @@ TW_BESIDE_API int tw_uv_timer_start(struct tw_uv_timer *timer, tw_uv_timer_callb
 TW_BESIDE_API int tw_uv_timer_stop(struct tw_uv_timer *timer);
 
 /**
- * Starts a repeating timer again, with its repeat as the timeout. A timer without a repeat stays as
- * it is.
+ * Starts a repeating timer again, with its repeat as the timeout, as uv_timer_again does. A timer
+ * without a repeat stays as it is.
  *
  * Units: none.
  * Threads: the loop's.
@@ -143,7 +147,7 @@ TW_BESIDE_API int tw_uv_timer_stop(struct tw_uv_timer *timer);
 TW_BESIDE_API int tw_uv_timer_again(struct tw_uv_timer *timer);
 
 /**
- * Sets the repeat of a timer. It counts from the next run on.
+ * Sets the repeat of a timer. The new value applies from the next run on.
  *
  * Units: milliseconds; 0: does not repeat.
  * Threads: the loop's.
@@ -169,25 +173,27 @@ TW_BESIDE_API int tw_uv_timer_set_repeat(struct tw_uv_timer *timer, uint64_t rep
 TW_BESIDE_API uint64_t tw_uv_timer_get_repeat(const struct tw_uv_timer *timer);
 
 /**
- * Returns how long it takes until a timer is due.
+ * Returns the time until a timer is due.
  *
  * Units: milliseconds from the loop's cached time.
  * Threads: the loop's.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0 if that time has come. Of a timer that is not active, the same by its last start, as
- *   with libuv; 0 for NULL, for one that was never started, and for one that is closed.
+ * Returns: the time; 0 if the timer is due. For a timer that is not active, the result is computed
+ *   from its last start, as with libuv. It is 0 for NULL, for a timer that was never started, and
+ *   for one that is closed.
  * Since: 0.1.0.
  */
 TW_BESIDE_API uint64_t tw_uv_timer_get_due_in(const struct tw_uv_timer *timer);
 
 /**
- * Whether a timer is active: started, and neither stopped nor run out.
+ * Returns whether a timer is active: it was started, and has neither been stopped nor run for the
+ * last time.
  *
  * Units: none.
  * Threads: the loop's.
- * In callback: yes; the timer of the callback is active if it repeats.
+ * In callback: yes; the callback's own timer is active if it repeats.
  * Progress: wait-free.
  * Lifetime: none.
  * Returns: 1 or 0; 0 for NULL.
@@ -196,7 +202,7 @@ TW_BESIDE_API uint64_t tw_uv_timer_get_due_in(const struct tw_uv_timer *timer);
 TW_BESIDE_API int tw_uv_timer_is_active(const struct tw_uv_timer *timer);
 
 /**
- * Whether a timer is closing or closed.
+ * Returns whether a timer is closing or closed.
  *
  * Units: none.
  * Threads: the loop's.
@@ -209,33 +215,33 @@ TW_BESIDE_API int tw_uv_timer_is_active(const struct tw_uv_timer *timer);
 TW_BESIDE_API int tw_uv_timer_is_closing(const struct tw_uv_timer *timer);
 
 /**
- * Lets an active timer keep the loop alive, as every timer does at first.
+ * Makes a timer keep the loop alive while it is active, as every timer does at first.
  *
  * Units: none.
  * Threads: the loop's.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0, also if it does already; -EINVAL for NULL.
+ * Returns: 0, also if it already does; -EINVAL for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_timer_ref(struct tw_uv_timer *timer);
 
 /**
- * Lets the loop end although a timer is active.
+ * Makes a timer not keep the loop alive: the loop may end while the timer is active.
  *
  * Units: none.
  * Threads: the loop's.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0, also if it may end already; -EINVAL for NULL.
+ * Returns: 0, also if the timer already does not keep the loop alive; -EINVAL for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_timer_unref(struct tw_uv_timer *timer);
 
 /**
- * Whether an active timer keeps the loop alive.
+ * Returns whether a timer keeps the loop alive while it is active.
  *
  * Units: none.
  * Threads: the loop's.
@@ -248,8 +254,8 @@ TW_BESIDE_API int tw_uv_timer_unref(struct tw_uv_timer *timer);
 TW_BESIDE_API int tw_uv_timer_has_ref(const struct tw_uv_timer *timer);
 
 /**
- * Stops a timer for good. The loop calls `closed` when it closes handles, in the same iteration.
- * Then the memory is yours again.
+ * Stops a timer for good. The loop calls `closed` in the same iteration, when it closes handles.
+ * From then on the program may free or reuse the timer's memory.
  *
  * Units: none.
  * Threads: the loop's.
@@ -257,8 +263,8 @@ TW_BESIDE_API int tw_uv_timer_has_ref(const struct tw_uv_timer *timer);
  * Progress: wait-free.
  * Lifetime: the memory must stay until `closed` is called; `closed` may be NULL.
  * Returns: 0; -EINVAL (NULL, never initialised, or closed before: `closed` is not called);
- *   -ESHUTDOWN (the handles of the loop's timers were closed before: the timer is closed, its memory
- *   is yours, and `closed` is not called).
+ *   -ESHUTDOWN (the handles of the loop's timers were closed before: the timer is closed, the
+ *   program may free its memory, and `closed` is not called).
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_timer_close(struct tw_uv_timer *timer, tw_uv_timer_callback *closed);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The picture of what compare.py measures: a panel for each column of its table, one dot a keeper, more is better."""
+"""Draws the figures that compare.py measures: a panel for each column of its table, with a dot for each keeper."""
 import pathlib
 import statistics
 import sys
@@ -16,7 +16,7 @@ def thousands(value):
 
 
 def middles(measured, column):
-    """The medians of the keepers that have the column."""
+    """Returns the median of each keeper that has this column."""
     found = {title: [one[column] for one in figures if column in one] for title, figures in measured.items()}
     return {title: statistics.median(values) for title, values in found.items() if values}
 
@@ -38,7 +38,7 @@ def panel(picture, axis, heading, values, titles):
 
 
 def draw(measured, columns, about):
-    """`columns`: pairs of a key of the figures and its heading."""
+    """Returns the picture as SVG. `columns`: pairs of a key of the figures and its heading."""
     picture = svg.Picture("Durable timers beside other keepers", "Timers a second, in batches of 1,000, on a logarithmic scale; more is better.")
     panels = [(heading, middles(measured, key)) for key, heading in columns]
     every = [value for _, values in panels for value in values.values()]

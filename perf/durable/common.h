@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* What the measurements of durable timers share. */
+/* Functions that the measurements of durable timers share. */
 #ifndef PERF_DURABLE_COMMON_H
 #define PERF_DURABLE_COMMON_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The file under test, and one beside it for what is compared with it. */
+/* The file under test, and a second file for the store that it is compared with. */
 extern char path[512], beside_path[520];
 
 void paths_set(const char *folder);
-/* Both, with all that belongs to them. */
+/* Removes both files, and the files that SQLite and the store keep next to them. */
 void files_remove(void);
-/* Drops the pages of the file from memory, as far as they are written. */
+/* Syncs the file under test, and drops its pages from the page cache. */
 void forget(void);
 
-/* Prints, and ends the process. */
+/* Prints `what` and the error, and ends the process. */
 void fail(const char *what, int error);
 double now_s(void);
 uint64_t random_next(void);
-/* Bytes that this process has handed to write calls. */
+/* Returns how many bytes this process has passed to write calls. */
 uint64_t written(void);
-/* Sorts. */
+/* Returns the median. Sorts the values. */
 double median(double *values, int count);
 
 #endif

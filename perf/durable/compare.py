@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Durable timers beside what else keeps timers over a crash: beanstalkd, Redis, a table of PostgreSQL, and a raw log.
+"""Compares durable timers with other keepers of timers: beanstalkd, Redis, a table of PostgreSQL, and a raw log.
 
 usage: tickwheel-perf durable [--folder FOLDER] [--repeat N] [--seconds S] [--fill N] [--only NAME,...]
                               [--write PAGE] [--chart FILE]
 
-Each server is started anew for each round, in a folder of its own below FOLDER
-(default: the current one; not in memory), with a Unix socket, and is killed at the end. The rounds of all keepers are
-interleaved. Every keeper gets batches of a thousand, from one client that waits for each batch. Prints a table of
-medians; --only compares the file with these keepers (log, beanstalkd, redis, postgres, ...) alone; --write puts it into a page, between its marks; --chart draws a picture (SVG).
+Each round starts its server anew, in a new folder below FOLDER (default: the current one; it must not be in memory).
+The server listens on a Unix socket, and is killed at the end of the round. The rounds of all keepers are interleaved.
+One client sends batches of a thousand timers and waits for each batch. Prints a table of medians. --only compares the
+file with these keepers (log, beanstalkd, redis, postgres, ...) alone. --write puts the table into a page, between its
+marks. --chart draws a picture (SVG).
 """
 import argparse
 import json
@@ -42,7 +43,7 @@ POSTGRES = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin")) if pathlib.
 
 
 class Keeper:
-    """One that runs in the client itself."""
+    """A keeper that runs inside the client, without a server."""
 
     def __init__(self, title, client, package=None):
         self.title, self.client, self.package = title, client, package
@@ -93,7 +94,7 @@ class Server(Keeper):
 
 
 class Postgres(Server):
-    """Its server will not run as root."""
+    """A keeper with a PostgreSQL server, which refuses to run as root."""
 
     def begin(self, folder):
         super().begin(folder)
@@ -112,7 +113,8 @@ class Postgres(Server):
 
     def kill(self):
         if self.process is not None:
-            # An immediate end without a checkpoint: its helpers would survive a kill, and keep the memory.
+            # SIGQUIT ends the server at once, without a checkpoint. After SIGKILL its helper processes would keep the
+            # memory.
             self.process.send_signal(signal.SIGQUIT)
             self.process.wait()
             self.process = None
@@ -139,7 +141,7 @@ def keepers():
 
 
 def chosen(only):
-    """The keepers of these names (None: all) whose packages are installed."""
+    """Returns the keepers of these names (None: all) whose packages are installed."""
     known = {keeper.client for keeper in keepers()}
     if only and not known.issuperset(only):
         sys.exit(f"tickwheel-perf: durable: --only knows {', '.join(sorted(known))}")
@@ -156,7 +158,7 @@ def client_run(client, keeper, *arguments):
 
 
 def wait_for(client, keeper):
-    """The seconds that an open takes, once the server lets it."""
+    """Waits until the server accepts an open. Returns how many seconds that open took."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         text = client_run(client, keeper, "open")
@@ -167,7 +169,10 @@ def wait_for(client, keeper):
 
 
 def recover(client, keeper, count):
-    """Timers read each second after a kill: from the start of the server, or of the open, until it can be used."""
+    """Kills a filled keeper. Returns how many timers a second it reads until it can be used again.
+
+    The time begins with the start of the server, or with the open if there is no server.
+    """
     with subprocess.Popen([client, keeper.client, keeper.address(), "fill", str(count)], stdout=subprocess.PIPE,
                           text=True) as filler:
         if filler.stdout.readline() != "filled\n":
@@ -193,7 +198,8 @@ def one_round(client, keeper, options):
         if text is None:
             sys.exit(f"{keeper.title}: the client failed")
         figures = json.loads(text)
-        # A sync for each timer takes as long as all the rest together. A shared set reads nothing at its open.
+        # beanstalkd -f 0 is left out, because filling it with a sync for each timer takes as long as all other
+        # measurements. tickwheel-postgres is left out, because a shared set reads nothing when it is opened.
         if "fire" in figures and "-f 0" not in keeper.title and keeper.client != "tickwheel-postgres":
             figures["recover"] = recover(client, keeper, options.fill)
         return figures
@@ -214,7 +220,7 @@ def cell(figures, name, floor):
 
 
 def table(measured):
-    """Ratios are to tickwheel's figure of the same run."""
+    """Returns the table. Its ratios are relative to tickwheel's figure in the same run."""
     ours = measured["tickwheel, the file"]
     own = {name: statistics.median([one[name] for one in ours]) for name in COLUMNS}
     lines = [f"| a second, in batches of 1,000 | {' | '.join(HEADINGS.values())} |", "|---|---|---|---|---|"]

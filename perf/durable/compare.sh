@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs beanstalkd, Redis and PostgreSQL from Debian's packages, builds, and compares durable timers
-# with them: about ten minutes.
+# Installs beanstalkd, Redis and PostgreSQL from Debian's packages, builds, and compares durable timers with them.
+# This takes about ten minutes.
 #
 #     perf/durable/compare.sh [OPTION...]      options of `tickwheel-perf durable --help`
 #
-# With `--write docs/perf.md` the table goes into the page, with `--chart docs/pictures/perf/durable.svg` a picture
-# beside it. In BUILD (default: build-compare), which is made or used again; the servers' files are below it.
+# `--write docs/perf.md` writes the table into the page, and `--chart docs/pictures/perf/durable.svg` draws its picture.
+# The build folder is $BUILD (default: build-compare); it is made, or used again. It also holds the servers' files.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast a set of durable timers is, with its file: durable-set DIRECTORY WHAT [NUMBER].
+ * Measures how fast a set of durable timers with its file is: durable-set DIRECTORY WHAT [NUMBER].
  *
  *     pair [PAIRS]       schedule + cancel by id inside the window, one thread
- *     rate [SECONDS]     500,000 schedules a second, of which one in twenty is stored and runs later
+ *     rate [SECONDS]     500,000 schedules a second; one in twenty survives, is stored, and runs
+ *                        later
  *     flush [COUNT]      schedule + flush without a window, by 1 and by 16 threads, and a commit of
  *                        SQLite in turn with it
- *     open [MILLIONS]    so many pending, the process killed: the first run, and the near window
- *     far [MILLIONS]     so many pending, none of them near: memory
+ *     open [MILLIONS]    reopens a file of so many pending timers after a kill: the time to the
+ *                        first run, and until the near window is in memory
+ *     far [MILLIONS]     opens a file of so many pending timers, none of them near: memory
  *     late [COUNT]       the lateness of stored timers that become due
  */
 #include "durable/common.h"
@@ -38,7 +40,7 @@ enum {
 	THREADS = 16,
 	OVERDUE_S = 60,
 	SPREAD_S = 1800,
-	NEAR_S = 115, /* a little less than the window, which moves on */
+	NEAR_S = 115, /* less than the near window, which moves on meanwhile */
 	FAR_S = 3600,
 	WARM_S = 5,
 };
@@ -53,7 +55,10 @@ static _Atomic uint64_t syncs;
 static _Atomic bool counts;
 static double first_run_s;
 
-/* Instead of the C library's, for SQLite too. */
+/*
+ * This definition and the next one replace those of the C library, also for SQLite, in order to
+ * count syncs.
+ */
 int fdatasync(int fd)
 {
 	atomic_fetch_add(&syncs, 1);
@@ -132,7 +137,7 @@ static void set_open(uint64_t window_ns)
 	if (result != 0)
 		fail("engine", result);
 	options.window_ns = window_ns;
-	/* So much that no schedule waits for the I/O thread. */
+	/* The bound is so high that no schedule waits for the I/O thread. */
 	options.staged_bytes_max = UINT64_C(1) << 32;
 	options.acked = on_acked;
 	result = tw_durable_open(engine, kinds, 1, &options, &set);
@@ -204,7 +209,10 @@ static void pairs(long count)
 	set_close();
 }
 
-/* A millisecond's share. Survivors run 2 to 3 seconds later, so that as many end as begin. */
+/*
+ * Schedules the timers of one millisecond. Survivors run 2 to 3 seconds later, so that in the long
+ * run as many end as begin.
+ */
 static void rate_step(uint64_t *count)
 {
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -265,7 +273,7 @@ static void rate(long seconds)
 	set_close();
 }
 
-/* Seconds for so many commits of a row each, by SQLite alone. */
+/* Returns how many seconds SQLite alone takes for `count` commits of one row each. */
 static double bare_commits(long count)
 {
 	static const char payload[PAYLOAD];
@@ -356,7 +364,10 @@ static struct tw_durable_op put(uint64_t serial, int64_t from_ns, int64_t *ret_d
 	};
 }
 
-/* In a process that ends as by kill -9. Returns how many are due before `until_ns`. */
+/*
+ * Fills the file. Runs in a process that ends without a close, as after kill -9. Returns how many
+ * timers are due before `until_ns`.
+ */
 static uint64_t fill(uint64_t count, int64_t from_ns, int64_t until_ns)
 {
 	static const char *const kinds[] = {"perf"};
@@ -385,7 +396,10 @@ static uint64_t fill(uint64_t count, int64_t from_ns, int64_t until_ns)
 	return near;
 }
 
-/* Fills the file, and forgets it. Returns the same. */
+/*
+ * Runs fill() in a child process, and drops the file from the page cache. Returns the child's
+ * result.
+ */
 static uint64_t fill_apart(uint64_t count, int64_t from_ns, int64_t until_ns)
 {
 	uint64_t near = 0;
@@ -408,7 +422,10 @@ static uint64_t fill_apart(uint64_t count, int64_t from_ns, int64_t until_ns)
 	return near;
 }
 
-/* Anonymous memory of this process, in MiB: without the page cache, with SQLite's own. */
+/*
+ * Returns the anonymous memory of this process in MiB. It excludes the page cache, but includes
+ * SQLite's own cache.
+ */
 static double memory_mib(void)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -425,7 +442,10 @@ static double memory_mib(void)
 
 static void reopen(uint64_t millions)
 {
-	/* About as long as filling takes, so that as much is overdue as is meant. */
+	/*
+	 * Assumes that filling takes about 6 s for each million, so that OVERDUE_S seconds of
+	 * timers are overdue at the open.
+	 */
 	int64_t from_ns = clock_ns(CLOCK_REALTIME) + (int64_t)(millions * 6 - OVERDUE_S) * SECOND;
 	uint64_t near;
 	double begin;
@@ -445,7 +465,7 @@ static void reopen(uint64_t millions)
 		(void)usleep(1000);
 	printf(", window of %llu timers after %.2f s; %.0f MiB\n", (unsigned long long)near,
 	       now_s() - begin, memory_mib());
-	/* A close would run all that is near. */
+	/* Ends without a close, because a close would run all near timers. */
 	files_remove();
 	fflush(stdout);
 	_exit(0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that shares timers with others: durable-shared STORE ADDRESS. It runs those of the kind "perf"
- * until its input ends, and then prints how many, and how late they began, as JSON.
+ * A process that shares timers with others: durable-shared STORE ADDRESS. It runs timers of the
+ * kind "perf" until its input ends. Then it prints as JSON how many it ran, and how late they
+ * began.
  *
- * durable-shared file PATH COUNT does the same by itself, with a file: it schedules so many timers, one
- * each millisecond. With a server it schedules them for days later: on a line of its input, and prints a
- * line when all are acknowledged.
+ * With COUNT the process also schedules COUNT timers, one for each millisecond. With a file they
+ * are due soon, and it schedules them at once. With a server they are due days later; it schedules
+ * them when it reads a line, and prints a line when all are acknowledged.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +80,10 @@ static struct tw_durable *timers_open(struct tw_engine *engine, const char *stor
 	return timers;
 }
 
-/* The first is due after `first_ns`, and one each millisecond. */
+/*
+ * Schedules `count` timers. The first is due after `first_ns`, and the others follow one each
+ * millisecond.
+ */
 static void schedule(struct tw_durable *timers, int64_t first_ns, long count)
 {
 	static const char payload[64] = "p";
@@ -93,7 +97,10 @@ static void schedule(struct tw_durable *timers, int64_t first_ns, long count)
 
 	for (long i = 0; i < count; i++) {
 		spec.due_ns = first_ns + TW_MS(i);
-		/* -EAGAIN: as much is staged as may be. */
+		/*
+		 * -EAGAIN means that no more timers may be staged until the I/O thread has stored
+		 * some.
+		 */
 		while ((code = tw_durable_schedule(timers, &spec, NULL)) == -EAGAIN)
 			(void)sched_yield();
 		need("schedule", code);

@@ -4,12 +4,12 @@
 
 usage: shared.py DURABLE_SHARED SCHEMA_SQL [--repeat N] [--far N]
 
-    fire     two processes, timers that others have scheduled, all due within one second: ended per second
-    late     1,000 timers a second for 10 s, two processes: how late a run begins; and the same by a file
-    bare     a worker by itself that takes rows with SKIP LOCKED, once a second: how late
-    kill     one of two processes is killed: how long until all that was due has run
+    fire     two processes run timers that others have scheduled, all due within one second: timers ended per second
+    late     two processes run 1,000 timers a second for 10 s: how late a run begins; and the same with a file
+    bare     a single worker without tickwheel takes due rows with SKIP LOCKED, once a second: how late
+    kill     one of two processes is killed: how long until all due timers have run
     idle     far timers only: transactions per second and process
-    bloat    --bloat N: so many timers come and go while a transaction holds a snapshot for --held S: the bytes of the
+    bloat    --bloat N: N timers come and go while a transaction holds a snapshot for --held S seconds: the bytes of the
              tables for each, how late runs begin then, and how long until the dead rows are gone
 """
 import argparse
@@ -43,7 +43,7 @@ class Bench:
             self.processes.append(process)
 
     def end(self):
-        """What each of them reports."""
+        """Ends the processes. Returns what each of them reports."""
         said = [json.loads(process.communicate()[0]) for process in self.processes if process.poll() is None]
         self.processes = []
         self.server.sql("TRUNCATE tickwheel.timer")
@@ -56,7 +56,7 @@ class Bench:
         return int(self.server.sql(text)[0][0])
 
     def drain(self):
-        """The server's time at which the table is empty."""
+        """Waits until the table is empty. Returns the server's time then."""
         while self.number("SELECT count(*) FROM (SELECT 1 FROM tickwheel.timer LIMIT 1) AS one"):
             time.sleep(0.02)
         return self.number("SELECT tickwheel.now_ns()")
@@ -89,7 +89,7 @@ def late_file(bench):
 
 
 def bare(bench):
-    """What most do: look once a second, and take what is due."""
+    """Does what most programs do: takes the due rows once a second."""
     bench.put(10000, 2 * SECOND, SECOND // 1000)
     taken = []
     while len(taken) < 10000:
@@ -129,7 +129,7 @@ DEAD = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables WHERE schemaname = 'tick
 
 
 def waves(bench, count):
-    """So many timers come and go, 100,000 at a time; how late they were."""
+    """Schedules and runs `count` timers, 100,000 at a time. Returns how late they were, in ms."""
     bench.start(2)
     for _ in range(count // 100000):
         bench.put(100000, 2 * SECOND, SECOND * 4 // 100000)

@@ -4,11 +4,14 @@
 
 usage: shared_redis.py DURABLE_SHARED [--repeat N] [--far N] [--sync always|everysec]
 
-    fire      two processes, timers that others have scheduled, all due within one second: ended per second
-    late      1,000 timers a second for 10 s, two processes: how late a run begins
-    queue     a plain sorted set with Lua (pop, lease, ack; 1,000 at once) by one process: put, and popped and acknowledged, per second
-    schedule  tw_durable_schedule by one process until all is acknowledged, and in turns the bare HSET and ZADD of the same rows, by
-              scripts of 1,000 each, four in one go as a commit has them: per second
+    fire      two processes run timers that others have scheduled, all due within one second: timers ended per second
+    late      two processes run 1,000 timers a second for 10 s: how late a run begins
+    queue     one process uses a plain sorted set with Lua (pop, lease, ack; 1,000 at once): timers put per second, and
+              timers popped and acknowledged per second
+    schedule  one process calls tw_durable_schedule until all is acknowledged; in turns with it, scripts do only the
+              HSET and ZADD of the same rows, 1,000 to a script and four scripts at once, as a commit does: timers
+              per second
+    kill      one of two processes is killed: how late the last of its timers runs
     idle      far timers only: scripts per second and process; memory per timer
 """
 import argparse
@@ -28,7 +31,7 @@ POP = """local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMI
 for i = 1, #due do redis.call('ZREM', KEYS[1], due[i]) redis.call('ZADD', KEYS[2], ARGV[2], due[i]) end
 return #due > 0 and {due, redis.call('HMGET', KEYS[3], unpack(due))} or {}"""
 ACK = "redis.call('ZREM', KEYS[1], unpack(ARGV)) return redis.call('HDEL', KEYS[2], unpack(ARGV))"
-# The rows of as many timers, and nothing else.
+# Writes the same rows as a commit does, and nothing else.
 BARE = """for i = 1, #ARGV, 2 do
 redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) redis.call('ZADD', KEYS[2], 0, string.sub(ARGV[i + 1], 1, 16) .. ARGV[i]) end"""
 PUT = """for i = 1, #ARGV, 3 do redis.call('ZADD', KEYS[1], ARGV[i], ARGV[i + 1]) redis.call('HSET', KEYS[2], ARGV[i + 1], ARGV[i + 2]) end"""
@@ -50,7 +53,7 @@ class Bench:
             self.processes.append(process)
 
     def end(self):
-        """What each of them reports."""
+        """Ends the processes. Returns what each of them reports."""
         said = [json.loads(process.communicate()[0]) for process in self.processes if process.poll() is None]
         self.processes = []
         return said
@@ -60,7 +63,7 @@ class Bench:
         return int(seconds) * 10**6 + int(us)
 
     def put(self, count, first_ns, step_ns):
-        """As commits do; returns the first deadline, in microseconds."""
+        """Writes timers as commits do. Returns the first deadline, in microseconds."""
         kind = int(self.server("HGET", key("kind"), "perf"))
         first = self.now_us() * 1000 + first_ns
         for at in range(0, count, 1000):
@@ -131,6 +134,16 @@ def schedule(bench, count=200000):
     return ours, bare
 
 
+def kill(bench):
+    bench.start(2)
+    bench.put(2000, 6 * SECOND, SECOND // 100)
+    time.sleep(10)
+    bench.processes[0].kill()
+    bench.processes[0].wait()
+    bench.drain()
+    return max(one["max_us"] for one in bench.end()) / 10**6
+
+
 def idle(bench, far):
     bench.server("FLUSHALL")
     bench.start(2)
@@ -173,6 +186,7 @@ def main():
               f"{middle(one[1] for one in queues) / 1000:.0f} k/s")
         print(f"scheduled by one process: {middle(one[0] for one in puts) / 1000:.0f} k/s, the bare script "
               f"{middle(one[1] for one in puts) / 1000:.0f} k/s: {middle(one[0] / one[1] for one in puts):.2f}")
+        print(f"after a kill -9 the latest run was {kill(bench):.1f} s late")
         calls, memory = idle(bench, options.far)
         print(f"idle beside {options.far:,} far timers: {calls:.2f} scripts per second and process; {memory:.0f} bytes per timer")
     finally:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the file store is by itself, next to a raw log of the same run: durable-store DIRECTORY
- * [MILLIONS]. With MILLIONS it makes a file of so many pending timers instead, ends without a close,
- * and measures the open.
+ * Measures the file store by itself, compared with a raw log in the same run: durable-store
+ * DIRECTORY [MILLIONS]. With MILLIONS a child process makes a file of so many pending timers
+ * instead, and ends without a close. Then the program measures the open.
  */
 #include "durable/common.h"
 
@@ -23,8 +23,8 @@ enum {
 	PAYLOAD = 64,
 	RECORD = 96, /* bytes of the raw log for each timer */
 	BATCH_MOST = 10000,
-	SPREAD_S = 1800, /* deadlines lie within it */
-	RUNS = 5,        /* of which the median is printed */
+	SPREAD_S = 1800, /* all deadlines lie within so many seconds */
+	RUNS = 5,        /* the median of these runs is printed */
 };
 
 #define SECOND INT64_C(1000000000)
@@ -78,7 +78,7 @@ static uint64_t serials(uint64_t count)
 	return first;
 }
 
-/* Adds so many timers; for commits of `batch`. */
+/* Adds `count` timers, in commits of `batch` each. */
 static void fill(uint64_t count, size_t batch)
 {
 	static struct tw_durable_op ops[BATCH_MOST];
@@ -106,7 +106,7 @@ struct queue {
 	size_t count, taken;
 };
 
-/* A batch of new timers, and as many ends of the timers that are due first. */
+/* Commits a batch of new timers, and the ends of as many old ones: those that are due first. */
 static void steady_batch(struct tw_durable_op *ops, size_t batch, uint64_t *serial,
 			 struct queue *queue)
 {
@@ -122,7 +122,10 @@ static void steady_batch(struct tw_durable_op *ops, size_t batch, uint64_t *seri
 	commit(ops, 2 * batch, from_ns);
 }
 
-/* The time of one run: `rounds` batches into a store that has `queue` pending. */
+/*
+ * Returns the seconds of one run: `rounds` batches into a store in which the timers of `queue` are
+ * pending.
+ */
 static double steady_run(size_t batch, size_t rounds, uint64_t *serial, struct queue *queue)
 {
 	static struct tw_durable_op ops[2 * BATCH_MOST];
@@ -147,7 +150,10 @@ static double raw_run(size_t batch, size_t rounds)
 	return end - begin;
 }
 
-/* Pending timers, in order of deadline, for the ends of the runs. */
+/*
+ * Stores `count` pending timers, and fills the queue with them in order of deadline. The runs will
+ * end them.
+ */
 static void queue_fill(struct queue *queue, size_t count, uint64_t *ret_serial)
 {
 	static struct tw_durable_op ops[BATCH_MOST];
@@ -230,7 +236,7 @@ static void pending(uint64_t millions)
 	if (child == 0) {
 		store_open(&opened);
 		fill(millions * 1000000, BATCH_MOST);
-		_exit(0); /* as kill -9 leaves it */
+		_exit(0); /* leaves the file as kill -9 would */
 	}
 	waitpid(child, NULL, 0);
 	if (stat(path, &status) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's clocks: a reading in a loop. The counter takes its samples meanwhile, one every 10
- * us.
+ * The cost of reading the library's clocks, in a loop. Meanwhile the time stamp counter's clock
+ * takes its own samples, one every 10 us.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <tickwheel.h>
 
-/* NAN if the system has no such clock, or if the clock has fallen back to another one. */
+/* Returns NAN if the system has no such clock, or if the library has fallen back to another one. */
 double probe_tw_clock(const struct probe *probe)
 {
 	enum tw_clock_type type = *(const enum tw_clock_type *)probe->parameter;

@@ -117,7 +117,7 @@ static const enum tw_clock_type clock_types[] = {TW_CLOCK_MONOTONIC, TW_CLOCK_BO
 						 TW_CLOCK_COARSE, TW_CLOCK_TSC};
 static const double fractions[] = {0.5, 0.99};
 
-/* The library's own clocks, by enum tw_clock_type. */
+/* A probe of one of the library's clocks. `type` is an index into clock_types. */
 #define TW_CLOCK_PROBE(label, type)                                                                \
 	{                                                                                          \
 		.name = "tw-clock-" label, .summary = "tw_clock_now of the " label " clock",       \
@@ -155,7 +155,7 @@ const struct probe floor_part_probes[] = {
 	{.name = NULL},
 };
 
-/* By enum tw_clock_type. */
+/* Indexed by enum tw_clock_type. */
 const struct probe floor_clock_probes[] = {
 	TW_CLOCK_PROBE("monotonic", 0),
 	TW_CLOCK_PROBE("boottime", 1),
@@ -164,7 +164,10 @@ const struct probe floor_clock_probes[] = {
 	{.name = NULL},
 };
 
-/* Whether an engine that is given no clock reads the counter, with ticks that are not fine. */
+/*
+ * Returns whether an engine without a clock option reads the time stamp counter, unless its tick is
+ * very short.
+ */
 static bool counter_trusted(void)
 {
 	struct tw_clock *clock;

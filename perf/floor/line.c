@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cost of changing a cache line that another thread changed last. The line of a timeout's node
- * moves like this from its producer to the worker, and back. The lines are prefetched, in the order
- * of their addresses. So the rest is the least that a design with two threads pays for each move.
+ * moves like this from its producer to the worker, and back. The lines are prefetched in the order
+ * of their addresses. The remaining cost is the least that any design with two threads pays for
+ * each move.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -19,7 +20,7 @@ struct line {
 };
 
 static struct line lines[LINES + AHEAD];
-/* Odd: the other thread's turn. Between turns no thread touches a line. */
+/* If odd, it is the other thread's turn. Between turns no thread touches a line. */
 static _Atomic uint64_t turn;
 
 static void turn_await(uint64_t wanted)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cost of reading a line of memory that is in no cache and whose page is in no TLB. The program
- * walks over half a gigabyte of small pages. The address of each step comes from the read before,
- * so that reads cannot overlap.
+ * walks over half a gigabyte of small pages. The address of each step depends on the result of the
+ * previous read, so that reads cannot overlap.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -15,14 +15,20 @@
 enum { LINE_BYTES = 64, STEPS = PROBE_OPS };
 #define MISS_BYTES (UINT64_C(1) << 29)
 
-/* A full period over all lines (Knuth, The Art of Computer Programming 2, 3.2.1.2). */
+/*
+ * Reads lines in the order of a generator with full period, which visits every line (Knuth, The Art
+ * of Computer Programming 2, 3.2.1.2).
+ */
 static double walk_ns(const unsigned char *lines, uint64_t count)
 {
-	/* Of the processor: another process takes time, but makes no misses of ours. */
+	/* CPU time, so that time taken by another process does not count as a miss. */
 	int64_t started_ns = measure_cpu_ns();
 	uint64_t at = 0;
 
-	/* The lines hold zeros, which only this loop does not know. */
+	/*
+	 * The lines hold only zeros, but the compiler cannot know that, so each step waits for its
+	 * read.
+	 */
 	for (int i = 0; i < STEPS; i++)
 		at = (at * 6364136223846793005u + 1442695040888963407u +
 		      *(const volatile unsigned char *)&lines[at * LINE_BYTES]) &
@@ -38,7 +44,7 @@ double probe_walk_ns(uint64_t bytes, bool huge_pages)
 	if (lines == MAP_FAILED)
 		return NAN;
 	(void)madvise(lines, bytes, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	/* Each page its own. */
+	/* Makes every page of memory present. */
 	memset(lines, 0, bytes);
 	ns = walk_ns(lines, bytes / LINE_BYTES);
 	munmap(lines, bytes);

@@ -2,9 +2,9 @@
 /*
  * The ingress queue measured against liburcu's wfcqueue.
  *
- * Each producer pushes a million items of a node's size, each once. The consumer is absent, or
- * drains without pause, or every millisecond as an engine's worker does. At the end all that was
- * pushed must have come out: else the figure is NAN.
+ * Each producer pushes a million items of a node's size, each once. The consumer is absent, drains
+ * without pause, or drains every millisecond as an engine's worker does. If not all pushed items
+ * have come out at the end, the figure is NAN.
  */
 #include "floor/queue.h"
 
@@ -74,7 +74,7 @@ static void *consumer_main(void *arg)
 	return &count;
 }
 
-/* Touches the memory now, so that no page fault is measured. */
+/* Allocates the items, and touches their memory so that no page fault is measured. */
 static struct queue_item *items_create(unsigned producers)
 {
 	size_t bytes = sizeof(struct queue_item) * ITEMS * producers;

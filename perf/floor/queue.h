@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two queues that could serve as ingress, behind one interface. Loops are on the queue's side,
- * so that push and take are inlined into them.
+ * The two queues that could serve as ingress, behind one interface. Each queue's file has the
+ * loops, so that push and take are inlined into them.
  */
 #ifndef PERF_FLOOR_QUEUE_H
 #define PERF_FLOOR_QUEUE_H
@@ -16,9 +16,9 @@ struct queue_item {
 };
 
 struct queue_kind {
-	/* There is one queue of each kind. */
+	/* Resets the queue. There is only one queue of each kind. */
 	void (*init)(void);
-	/* Any thread. */
+	/* Pushes items. Any thread may call it. */
 	void (*push)(struct queue_item *items, size_t count);
 	/* Called by one thread: takes the nodes that it can see, and returns how many. */
 	size_t (*drain)(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's own ingress queue, bare: the one file of the harness that sees the library's
- * inside.
+ * The library's own ingress queue without an engine. This file includes the library's internal
+ * headers.
  */
 #include "floor/queue.h"
 #include "harness/measure.h"
@@ -10,7 +10,7 @@
 
 #include <stdalign.h>
 
-/* 256 KiB of nodes, as warm in the cache as those of a thread's magazine. */
+/* 256 KiB of nodes stay as warm in the cache as the nodes in a thread's magazine. */
 enum { ITEMS = 4096, ROUNDS = 256 };
 
 static alignas(64) struct twi_mpsc_in queue_in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor's RCU read-side section by function call: no _LGPL_SOURCE here.
+ * The cost of an RCU read-side section by function call. So _LGPL_SOURCE must not be defined here.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much too long the system sleeps: a bare FUTEX_WAIT_BITSET with an absolute deadline 1 to 2 ms
- * away, on a thread whose timer slack is 1 ns, as the worker's.
+ * How much too long the system lets a thread sleep: a bare FUTEX_WAIT_BITSET with an absolute
+ * deadline 1 to 2 ms away. The thread's timer slack is 1 ns, like the worker's.
  */
 #include "harness/histogram.h"
 #include "harness/measure.h"

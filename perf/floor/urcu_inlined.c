@@ -2,8 +2,8 @@
 /*
  * The parts of liburcu that are measured inlined: the RCU read-side section and wfcqueue.
  *
- * _LGPL_SOURCE is set in this file alone. The functions it inlines are small; the harness is a
- * program that comes with its source, so the LGPL's terms for them are met.
+ * Only this file defines _LGPL_SOURCE. The functions that it inlines are small. The harness comes
+ * with its source, so it meets the LGPL's terms for them.
  */
 #define _LGPL_SOURCE
 

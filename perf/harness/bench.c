@@ -2,8 +2,8 @@
 /*
  * One engine under measurement.
  *
- * `worker_side` is written by the engine's worker alone. Its count of callbacks is read by others
- * while it runs; all else is read after tw_engine_destroy has joined the worker.
+ * Only the engine's worker writes `worker_side`. Other threads read its count of callbacks while
+ * the worker runs. They read the other fields only after tw_engine_destroy has joined the worker.
  */
 #include "harness/bench.h"
 
@@ -56,7 +56,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	(void)context;
 	(void)handle;
 	(void)remaining_ns;
-	/* Those of keys are counted by their hook. */
+	/* The hook of a keyed timeout counts it instead. */
 	if (tw_keyed_owns(kind))
 		return;
 	tally_add(&worker_side.unexpired, id_of_arg(arg));
@@ -90,11 +90,14 @@ static int engine_open(const struct options *options, struct bench *bench)
 	if (error)
 		return error;
 	worker_side.engine = bench->engine;
-	/* In loop mode the owner does. */
+	/* In loop mode the owner starts the engine when it enters the loop. */
 	return options->loop ? 0 : tw_engine_start(bench->engine);
 }
 
-/* If the clock fell back, the row would show another clock than the one in its name. */
+/*
+ * Returns -EOPNOTSUPP if the library fell back to another clock, because the row would then name
+ * the wrong clock.
+ */
 static int system_clock_open(uint32_t type, struct tw_clock **ret_clock)
 {
 	int error = tw_clock_create((enum tw_clock_type)type, ret_clock);

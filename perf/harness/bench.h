@@ -2,8 +2,9 @@
 /*
  * One engine under measurement, and the account of what happened to its timeouts.
  *
- * Every timeout's argument is its id. Callbacks count on the worker's side, producers on their own;
- * the two meet when the engine has ended. One bench per process: each repeat is a child of its own.
+ * Every timeout's argument is its id. The worker counts callbacks, and each producer counts its own
+ * calls. The counts are combined when the engine has ended. A process has only one bench, because
+ * each repeat is a child process.
  */
 #ifndef PERF_HARNESS_BENCH_H
 #define PERF_HARNESS_BENCH_H
@@ -19,13 +20,16 @@ struct bench {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	uint64_t base_rss_bytes;
-	/* The most that bench_note_memory saw. */
+	/* The greatest values that bench_note_memory saw. */
 	uint64_t most_pending;
 	uint64_t most_accounted_bytes;
 	uint64_t most_rss_bytes;
 };
 
-/* Kinds whose callbacks count; and take the lateness of each timeout, or of every eighth. */
+/*
+ * Kinds whose callbacks count their timeouts. The last two also measure the lateness, of each
+ * timeout or of every eighth.
+ */
 extern const struct tw_kind bench_kind;
 extern const struct tw_kind bench_kind_owned; /* with --loop */
 extern const struct tw_kind bench_kind_late;
@@ -38,23 +42,32 @@ extern const struct tw_kind bench_kind_late_sampled;
  */
 int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench);
 
-/* Notes pending timeouts and the memory held for them. Cheap enough for every 2^16 operations. */
+/*
+ * Records how many timeouts are pending and how much memory they take. It is cheap enough to be
+ * called every 2^16 operations.
+ */
 void bench_note_memory(struct bench *bench);
 
-/* Waits until that many callbacks have run, at most `timeout_ns`: losing some must end, not hang.
+/*
+ * Waits until so many callbacks have run, but at most `timeout_ns`, so that a lost timeout does not
+ * hang the program.
  */
 void bench_wait_expired(uint64_t count, int64_t timeout_ns);
 
-/* On the worker, or where stop runs: a keyed timeout that was stopped, by its hook. */
+/*
+ * Counts a keyed timeout that stop has handed back. Its hook calls this, on the worker or on the
+ * thread that runs stop.
+ */
 void bench_count_unexpired(uint64_t id);
 
 /*
- * Stops the engine ahead of bench_close: for what must be freed between. 0 or the library's error.
+ * Stops the engine before bench_close, if the caller must free something in between. Returns 0 or
+ * the library's error.
  */
 int bench_stop(struct bench *bench);
 
 /*
- * Stops and frees the engine and fills the sample's account of what expired and was handed back,
+ * Stops and frees the engine. Fills in the sample: how many timeouts expired or were handed back,
  * lateness, and memory. Returns 0 or the library's error.
  */
 int bench_close(struct bench *bench, struct sample *ret_sample);

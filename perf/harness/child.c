@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function in a process of its own: its return value and its result come through a pipe. No
- * sleep in it is rounded up by the system's timer slack.
+ * Runs a function in a child process. Its return value and its result come back through a pipe. The
+ * child's timer slack is 1 ns, so that the system does not lengthen its sleeps.
  */
 #include "harness/child.h"
 
@@ -54,8 +54,11 @@ static _Noreturn void child_main(int fd, child_body *body, const void *arg, void
 	int outcome;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* The worker of tickwheel asks for that itself. All threads of all engines inherit it from
-	 * here, and so do programs: without it the system lets each sleep be 50 us too long. */
+	/*
+	 * Without this the system may lengthen each sleep by 50 us. The threads of all engines
+	 * inherit the setting, and so do programs. Only tickwheel's worker would ask for it by
+	 * itself.
+	 */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	outcome = body(arg, result);
 	if (write_all(fd, &outcome, sizeof(outcome)) || write_all(fd, result, result_bytes))

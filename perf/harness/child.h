@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function in a process of its own: nothing is warm, and its peak memory is its own. The calling
- * process never uses the library, so that its children may.
+ * Runs a function in a child process, so that it starts cold and has its own peak memory. The
+ * parent must never use the library, because a forked child could not use it then.
  */
 #ifndef PERF_HARNESS_CHILD_H
 #define PERF_HARNESS_CHILD_H
 
 #include <stddef.h>
 
-/* Fills `result`; 0 or a negative errno value. */
+/* Fills in `result`. Returns 0 or a negative errno value. */
 typedef int child_body(const void *arg, void *result);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * The threads that schedule and cancel.
  *
- * Two barriers: at the first all have prepared, and the main thread lets the engine catch up and
- * reads CPU time; the second lets all producers go at once.
+ * There are two barriers. When all producers have passed the first, the main thread lets the engine
+ * catch up and reads the CPU time. The second lets all producers start at once.
  */
 #include "harness/crew.h"
 
@@ -85,7 +85,10 @@ void crew_done(struct crew *crew)
 	free(crew->producers);
 }
 
-/* A thread that cannot be made would leave the others at the barrier: the child process ends. */
+/*
+ * Aborts the child process if a thread cannot be created, because the other threads would wait at
+ * the barrier for ever.
+ */
 static void crew_start(struct crew *crew, struct gate *gate)
 {
 	pthread_barrier_init(&gate->prepared, NULL, crew->plan.count + 1);

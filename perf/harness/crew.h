@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that schedule and cancel: prepared, lined up, and let go at once. Which engine they
- * use is not known here.
+ * The threads that schedule and cancel. They prepare, wait for each other, and then start at once.
+ * This file does not depend on which engine they use.
  */
 #ifndef PERF_HARNESS_CREW_H
 #define PERF_HARNESS_CREW_H
@@ -18,17 +18,17 @@ struct crew_member;
 struct tw_engine;
 struct tw_handle;
 
-/* Has its own cache lines, because a producer writes it in its loop. */
+/* One producer. It has its own cache lines, because it writes to this struct in its loop. */
 struct producer {
 	alignas(64) struct bench *bench;
 	struct tw_engine *engine;
 	unsigned index;
 	unsigned count;
-	/* Its share of the operations, and where its ids begin. */
+	/* Its share of the operations, and its first id. */
 	uint64_t ops;
 	uint64_t first_id;
 	struct random random;
-	/* Its share of the plan's live timeouts, and the room for tickwheel's handles. */
+	/* Memory for tickwheel's handles of its live timeouts, and its share of their number. */
 	struct tw_handle *live;
 	uint64_t live_count;
 	/* A peer's timers. */
@@ -40,7 +40,9 @@ struct producer {
 	struct tally scheduled;
 	struct tally cancelled;
 	int error;
-	/* With --at: the time as last read. */
+	/*
+	 * With --at: the producer passes the time to each schedule. at_now_ns is its last reading.
+	 */
 	bool at;
 	/* With --loop: it owns the engine. */
 	bool loop;
@@ -50,18 +52,24 @@ struct producer {
 	int64_t ended_ns;
 };
 
-/* All but `run` may be NULL; each returns 0 or a negative errno value. */
+/*
+ * What the crew does. All functions but `run` may be NULL. Each returns 0 or a negative errno
+ * value.
+ */
 struct crew_plan {
 	unsigned count;
 	uint64_t ops;
 	uint64_t live_count;
-	/* In the producer's thread. The first two are not timed. */
+	/* These run on the producer's thread. Only `run` is timed. */
 	int (*begin)(struct producer *producer);
 	int (*prepare)(struct producer *producer);
 	int (*run)(struct producer *producer);
 	int (*end)(struct producer *producer);
-	/* In the main thread: when all have prepared; and when all have run, until the engine has
-	 * caught up, which CPU time includes. */
+	/*
+	 * These run on the main thread. `prepared` runs when all producers have prepared.
+	 * `caught_up` runs when all have run, and waits until the engine has caught up. The CPU
+	 * time includes that wait.
+	 */
 	int (*prepared)(void *context);
 	int (*caught_up)(void *context);
 	void *context;
@@ -73,7 +81,10 @@ struct crew {
 	struct crew_member *members;
 };
 
-/* Makes the producers, with their shares and seeds. 0 or -ENOMEM; crew_done in both cases. */
+/*
+ * Makes the producers, with their shares and seeds. Returns 0 or -ENOMEM. The caller must call
+ * crew_done in both cases.
+ */
 int crew_init(struct crew *crew, const struct crew_plan *plan);
 
 void crew_done(struct crew *crew);

@@ -21,7 +21,7 @@ struct expiry {
 
 static inline void expiry_add(struct expiry *expiry, uint64_t id)
 {
-	/* One writer, so no read-modify-write is needed. */
+	/* There is only one writer, so no atomic read-modify-write is needed. */
 	uint64_t count = atomic_load_explicit(&expiry->count, memory_order_relaxed);
 
 	expiry->id_sum += id;
@@ -33,10 +33,13 @@ static inline uint64_t expiry_count(const struct expiry *expiry)
 	return atomic_load_explicit(&expiry->count, memory_order_relaxed);
 }
 
-/* Waits until so many have fired, at most `timeout_ns`: losing some must end, not hang. */
+/*
+ * Waits until so many timeouts have fired, but at most `timeout_ns`, so that a lost timeout does
+ * not hang the program.
+ */
 void expiry_wait(const struct expiry *expiry, uint64_t count, int64_t timeout_ns);
 
-/* What fired, and how late, as part of the sample. */
+/* Fills in which timeouts fired, and how late. */
 void expiry_fill(const struct expiry *expiry, struct sample *sample);
 
 #endif

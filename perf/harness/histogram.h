@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A log-linear histogram of nanoseconds: 64 steps per power of two, so a percentile is exact to
- * 1.6 %; the maximum is exact.
+ * A log-linear histogram of nanoseconds. It has 64 steps per power of two, so a percentile is exact
+ * to 1.6 %. The maximum is exact.
  */
 #ifndef PERF_HARNESS_HISTOGRAM_H
 #define PERF_HARNESS_HISTOGRAM_H
@@ -12,7 +12,7 @@ enum { HISTOGRAM_STEPS = 64, HISTOGRAM_BUCKETS = HISTOGRAM_STEPS * 59 };
 
 struct histogram {
 	uint64_t count;
-	/* Values below 0. */
+	/* How many values were below 0. */
 	uint64_t early_count;
 	int64_t max;
 	uint64_t buckets[HISTOGRAM_BUCKETS];
@@ -24,7 +24,10 @@ void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t cou
 
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
-/* The upper edge of the bucket that holds the `fraction` (0 to 1) of all values; NAN when empty. */
+/*
+ * Returns the upper edge of the bucket in which a share of `fraction` (0 to 1) of all values is
+ * reached. Returns NAN if the histogram is empty.
+ */
 double histogram_percentile(const struct histogram *histogram, double fraction);
 
 #endif

@@ -7,21 +7,23 @@
 
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC. */
 int64_t measure_now_ns(void);
 
-/* User and system time of all threads of the process. */
+/* Returns the user and system time of all threads of the process. */
 int64_t measure_cpu_ns(void);
 
 uint64_t measure_rss_bytes(void);
 
-/* The process's own peak: a forked child begins anew. */
+/* Returns the peak of this process only. The peak of a forked child begins anew. */
 uint64_t measure_rss_peak_bytes(void);
 
-/* Voluntary context switches of all threads but the calling one: each sleep ends in a wake-up. */
+/*
+ * Returns how often all threads but the calling one have slept: their voluntary context switches.
+ */
 uint64_t measure_other_threads_sleeps(void);
 
-/* CPUs this process may run on, at least 1. */
+/* Returns how many CPUs this process may run on, at least 1. */
 unsigned measure_cpu_count(void);
 
 void measure_sleep_ns(int64_t duration_ns);

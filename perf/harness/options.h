@@ -26,7 +26,7 @@ enum command {
 
 enum { OPTIONS_WHEELS = 2, OPTIONS_CLOCKS = 5, OPTIONS_CLOCK_AUTO = 4 };
 
-/* By enum tw_wheel. */
+/* Indexed by enum tw_wheel. */
 extern const char *const options_wheel_names[OPTIONS_WHEELS];
 /* Indexed by enum tw_clock_type. The last one is the default: the library chooses the clock. */
 extern const char *const options_clock_names[OPTIONS_CLOCKS];
@@ -41,7 +41,9 @@ struct options {
 	uint64_t ops;
 	uint64_t tick_ns;
 	uint32_t slots;
-	/* The most that scale has pending at once; what top has. */
+	/*
+	 * For scale: the greatest number of pending timeouts. For top: the number of live timeouts.
+	 */
 	uint64_t pending;
 	/* An enum tw_wheel. */
 	uint32_t wheel;
@@ -53,29 +55,29 @@ struct options {
 	 * owner-only.
 	 */
 	bool loop;
-	/* The harness gives the time with each schedule (tw_schedule_at). */
+	/* The harness passes the time to each schedule (tw_schedule_at). */
 	bool at;
 	/* The histograms of runs: an enum tw_measure. */
 	uint32_t measure;
-	/* Of struct tw_options; 0: the library's default. */
+	/* These two are fields of struct tw_options. 0: the library's default. */
 	uint64_t pending_limit;
 	uint32_t transfer_batch;
 	/* Flags of struct tw_options, in addition to the loop's. */
 	uint32_t flags;
-	/* Of top: the longest delay, the time between two frames, and how many frames. */
+	/* For top: the longest delay, the time between two frames, and how many frames. */
 	uint32_t hold_ms;
 	uint32_t interval_ms;
 	uint32_t frames;
-	/* Of top: the folder for the file of durable timers. NULL: it shows an engine. */
+	/* For top: the folder for the file of durable timers. NULL: top shows an engine instead. */
 	const char *durable_path;
 	/* Replay at the recorded pace. */
 	bool real;
 	const char *json_path;
 	/* A folder for plot's pictures. */
 	const char *output_path;
-	/* By place in the table of peers, a bit each. */
+	/* The chosen engines: a bit for each, by its index in the table of peers. */
 	uint64_t engines;
-	/* Compare though a peer is missing. */
+	/* Compares even if a peer is missing. */
 	bool allow_missing;
 };
 

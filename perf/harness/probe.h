@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes: single figures of the machine, against which the workloads are read.
+ * A probe measures one figure of the machine. The figures of the workloads are compared with these.
  */
 #ifndef PERF_HARNESS_PROBE_H
 #define PERF_HARNESS_PROBE_H
@@ -11,26 +11,27 @@
 struct probe {
 	const char *name;
 	const char *summary;
-	/* One pass: ns per operation, NAN when something went wrong. */
+	/* Makes one pass. Returns ns per operation, or NAN if something went wrong. */
 	double (*run)(const struct probe *probe);
-	/* The argument of the pass function. */
+	/* An argument for `run`. */
 	const void *parameter;
 	unsigned producers;
 };
 
-/* The greatest number of passes, which is also the default. */
+/* PROBE_REPEAT is the greatest number of passes, and also the default. */
 enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
 /* Tables that end with a NULL name. */
 extern const struct probe floor_part_probes[];  /* what operations are made of */
 extern const struct probe floor_clock_probes[]; /* the library's clocks */
-extern const struct probe floor_sleep_probes[]; /* beneath lateness */
+extern const struct probe
+	floor_sleep_probes[]; /* oversleep of the system, the lower bound of lateness */
 
-/* The cost of a clock read for an engine with this clock of the options. */
+/* Returns the probe for the clock that an engine reads if the options name this clock. */
 const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 
-/* Passes that live in files of their own, for the headers that they need. */
+/* The passes that have their own files, because of the headers that they need. */
 double probe_rcu_inlined(const struct probe *probe);
 double probe_rcu_by_call(const struct probe *probe);
 double probe_push(const struct probe *probe);
@@ -41,7 +42,10 @@ double probe_miss(const struct probe *probe);
 double probe_line(const struct probe *probe);
 double probe_loop_bare(const struct probe *probe);
 
-/* One read after the other, evenly at random in so many bytes, a power of two; NAN: no memory. */
+/*
+ * Returns the cost of one read, at random addresses in so many bytes, each read after the other.
+ * `bytes` must be a power of two. Returns NAN if there is no memory.
+ */
 double probe_walk_ns(uint64_t bytes, bool huge_pages);
 
 #endif

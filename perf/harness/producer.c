@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The producers of an engine of ours.
- */
+/* The producers of a tickwheel engine. */
 #include "harness/producer.h"
 
 #include <errno.h>
@@ -27,7 +25,7 @@ static int end(struct producer *producer)
 	return producer->loop ? tw_loop_exit(producer->engine) : 0;
 }
 
-/* A loop has no worker that could be behind. */
+/* Waits until the worker has caught up. In loop mode there is no worker that could be behind. */
 static int flush(struct bench *bench)
 {
 	return bench->options->loop ? 0 : tw_engine_flush(bench->engine, FLUSH_TIMEOUT_NS);
@@ -87,7 +85,10 @@ static struct tw_handle *room_touched(uint64_t live_count)
 	size_t bytes = (live_count + 1) * sizeof(struct tw_handle);
 	struct tw_handle *room = malloc(bytes);
 
-	/* Not zeros: the compiler would make one calloc of the two, which touches nothing. */
+	/*
+	 * Touches the memory. It must not write zeros, because the compiler would turn malloc and
+	 * memset into calloc, which touches nothing.
+	 */
 	return room ? memset(room, 0xff, bytes) : NULL;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The producers of an engine of ours.
- */
+/* The producers of a tickwheel engine. */
 #ifndef PERF_HARNESS_PRODUCER_H
 #define PERF_HARNESS_PRODUCER_H
 
@@ -21,23 +19,23 @@ struct producer_plan {
 	int (*prepare)(struct producer *producer);
 	int (*run)(struct producer *producer);
 	uint64_t ops;
-	/* Room for so many handles is made and touched before the engine begins. */
+	/* Memory for so many handles is allocated and touched before the engine is created. */
 	uint64_t live_count;
-	/* Note memory when all have prepared, with the worker idle. */
+	/* Records memory when all producers have prepared and the worker is idle. */
 	bool memory_when_prepared;
-	/* CPU time counts until so many callbacks have run. */
+	/* The CPU time includes the time until so many callbacks have run. */
 	uint64_t wait_expired;
 	int64_t wait_timeout_ns;
 };
 
 /*
- * Opens a bench, runs the plan with a crew of as many producers as the options ask for, closes it,
- * and fills in the sample. Returns 0 or an error of the library.
+ * Opens a bench, runs the plan with as many producers as the options ask for, closes the bench, and
+ * fills in the sample. Returns 0 or an error of the library.
  */
 int producers_bench(const struct options *options, const struct producer_plan *plan,
 		    struct sample *ret_sample);
 
-/* One schedule, by delay or with the time given by the harness. */
+/* Schedules one timeout: by its delay, or with --at by a deadline that the harness computes. */
 static inline int producer_schedule(struct producer *producer, int64_t delay_ns,
 				    const struct tw_kind *kind, uint64_t id,
 				    struct tw_handle *ret_handle)

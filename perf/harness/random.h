@@ -27,13 +27,16 @@ static inline uint64_t random_next(struct random *random)
 	return x * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-/* Even in [0, bound). */
+/* Returns a uniformly distributed number in [0, bound). */
 static inline uint32_t random_below(struct random *random, uint32_t bound)
 {
 	return (uint32_t)(((random_next(random) >> 32) * bound) >> 32);
 }
 
-/* Even in [from_us, to_us), in nanoseconds; `to_us` below 2^32, which is 71 minutes. */
+/*
+ * Returns a uniformly distributed delay in [from_us, to_us), in nanoseconds. `to_us` must be below
+ * 2^32 (71 minutes).
+ */
 static inline int64_t random_delay_ns(struct random *random, uint32_t from_us, uint32_t to_us)
 {
 	return (int64_t)(from_us + random_below(random, to_us - from_us)) * 1000;

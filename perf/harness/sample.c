@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What one repeat of a workload has measured: nothing, to begin with; and its account.
- */
+/* Makes empty samples, and checks the account of a sample. */
 #include "harness/sample.h"
 
 #include <math.h>

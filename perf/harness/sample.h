@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one repeat of a workload has measured. Plain data: it crosses a pipe from a child process.
+ * The figures that one repeat of a workload has measured. A sample is plain data, because a child
+ * process sends it through a pipe.
  */
 #ifndef PERF_HARNESS_SAMPLE_H
 #define PERF_HARNESS_SAMPLE_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many timeouts, and the sum of their ids. */
+/* A number of timeouts, and the sum of their ids. */
 struct tally {
 	uint64_t count;
 	uint64_t id_sum;
@@ -28,7 +29,7 @@ static inline void tally_merge(struct tally *into, struct tally from)
 	into->id_sum += from.id_sum;
 }
 
-/* Every timeout as the harness saw it begin and end; the library's counters have no part in it. */
+/* How the timeouts began and ended, as the harness saw it. The library's counters are not used. */
 struct account {
 	struct tally scheduled;
 	struct tally cancelled;
@@ -36,17 +37,17 @@ struct account {
 	struct tally unexpired;
 };
 
-/* Every scheduled timeout has ended exactly once. */
+/* Returns whether every scheduled timeout has ended exactly once. */
 bool account_whole(const struct account *account);
 
-/* The same timeouts were scheduled, and the same ones expired. */
+/* Returns whether in both accounts the same timeouts were scheduled, and the same ones expired. */
 bool account_same(const struct account *a, const struct account *b);
 
 enum { SAMPLE_VERSION_BYTES = 48 };
 
 /* Figures that a workload does not measure are NAN. */
 struct sample {
-	/* The engine's own word for it; empty: it says none. */
+	/* The version that the engine reports. Empty: it reports none. */
 	char version[SAMPLE_VERSION_BYTES];
 	double ns_per_op;
 	double cpu_ns_per_op;
@@ -55,7 +56,7 @@ struct sample {
 	double rss_bytes_per_pending;
 	double wakeups_per_s;
 	double cpu_ms_per_s;
-	/* Of a pair, each of its calls by itself. */
+	/* The two calls of a pair, each measured by itself. */
 	double schedule_ns;
 	double cancel_ns;
 	double wall_s;
@@ -64,7 +65,7 @@ struct sample {
 	struct histogram lateness_ns;
 };
 
-/* Nothing measured yet: counts of 0, figures NAN. */
+/* Returns a sample in which nothing is measured yet: counts are 0, figures are NAN. */
 struct sample sample_empty(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The delays of those workloads that peers know too. Programs outside (perf/README.md) have the same.
+ * The delays of the workloads that peers also run. The peers that are programs of their own use the
+ * same ones (perf/README.md).
  */
 #ifndef PERF_HARNESS_SHAPE_H
 #define PERF_HARNESS_SHAPE_H
@@ -14,7 +15,7 @@
 
 #define FIRE_FROM_US 1000u
 #define FIRE_TO_US 1000000u
-/* The slowest peers take some 6 us for each of millions. */
+/* Long enough for the slowest peers, which take some 6 us for each of millions of timeouts. */
 #define FIRE_WAIT_NS INT64_C(120000000000)
 
 #define LIGHT_FROM_US 1000u
@@ -25,10 +26,12 @@
 #define LOOP_FROM_US 60000000u
 #define LOOP_TO_US 3600000000u
 
-/* Every so many timeouts have their lateness taken, where the clock read would weigh. */
+/*
+ * Where a clock read would distort the result, only every eighth timeout has its lateness measured.
+ */
 enum { SHAPE_LATENESS_EVERY = 8 };
 
-/* Of every so many, a peer is asked whether they are pending, before they are cancelled. */
+/* Before one in so many timeouts is cancelled, the peer is asked whether it is pending. */
 enum { SHAPE_ASKED_EVERY = 64 };
 
 static inline int64_t live_ring_delay_ns(struct random *random)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tickwheel-event in the loop of libevent. */
+/* Measures tickwheel-event in the loop of libevent. */
 #include "hosts/subject.h"
 
 #include <event2/event.h>
@@ -35,7 +35,7 @@ static inline void subject_start(size_t i, unsigned ms)
 	(void)tw_event_add(timers[i], &wait);
 }
 
-/* As with libevent, an add outside of a callback reads the clock. */
+/* Does nothing, because an add outside of a callback reads the clock, as with libevent. */
 static inline void subject_update(void)
 {
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libevent's own timers. */
+/* Measures libevent's own timers. */
 #include "hosts/subject.h"
 
 #include <event2/event.h>
@@ -30,7 +30,7 @@ static inline void subject_start(size_t i, unsigned ms)
 	(void)evtimer_add(timers[i], &wait);
 }
 
-/* Outside of its loop libevent reads the clock with each add. */
+/* Does nothing, because outside of its loop libevent reads the clock with each add. */
 static inline void subject_update(void)
 {
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hosts [REPEATS]: the timers of event loops, and ours in their place.
+ * hosts [REPEATS]: compares the timers of event loops with tickwheel's, which replace them.
  *
- * Each figure is the median of the repeats. The two of a pair take turns, each in a process of its
- * own, so that other load on the machine affects both. The loops read a substituted time, so a second
- * of timers takes no longer than the work.
+ * Each figure is the median of the repeats. The loop's timers and ours take turns, each run in its
+ * own process, so that other load on the machine affects both. The loops read a simulated time, so
+ * a second of timers takes no longer than its work.
  */
 #include "hosts/hosts.h"
 
@@ -19,7 +19,7 @@ enum { NS_PER_S = 1000000000, REPEATS = 9, REPEATS_MOST = 99, OPERATIONS = 20000
 
 int64_t hosts_now_ns = INT64_C(1000) * NS_PER_S;
 
-/* Comes before the C library's, for the loops. */
+/* Replaces the C library's function, so that the loops read the simulated time. */
 int clock_gettime(clockid_t id, struct timespec *ret_time)
 {
 	(void)id;

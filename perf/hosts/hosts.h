@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The timers of event loops and ours in their place, measured by hosts.c. */
+/* The timers of event loops, and tickwheel's in their place. hosts.c measures both. */
 #ifndef PERF_HOSTS_HOSTS_H
 #define PERF_HOSTS_HOSTS_H
 
@@ -9,8 +9,11 @@
 #include <stdint.h>
 
 struct hosts_figures {
-	double restart_ns; /* one start of a random pending timer */
-	double fire_ns; /* one run, of timers that all run within a second; below 0: one did not */
+	double restart_ns; /* the cost of starting a random pending timer again */
+	/*
+	 * The cost of one run, if all timers run within a second. Below 0: some timer did not run.
+	 */
+	double fire_ns;
 };
 
 struct hosts_subject {
@@ -22,7 +25,7 @@ struct hosts_subject {
 extern const struct hosts_subject hosts_uv_own, hosts_uv_ours;
 extern const struct hosts_subject hosts_event_own, hosts_event_ours;
 
-/* The time that the loops read. */
+/* The simulated time, which the loops read. */
 extern int64_t hosts_now_ns;
 
 int64_t hosts_true_ns(void);

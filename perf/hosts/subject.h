@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work of the timers of an event loop, written once for all of them. A file that includes it
- * defines `static void` subject_open(size_t count), subject_start(size_t i, unsigned ms),
- * subject_update(void), which lets the loop read the time, and subject_turn(void), which runs the
- * loop once without waiting. Its callback calls subject_fired.
+ * The measured work, written once for the timers of all event loops. A file that includes this
+ * header must define the four static functions that are declared below. subject_update lets the
+ * loop read the time. subject_turn runs the loop once without waiting. The timers' callback must
+ * call subject_fired.
  */
 #ifndef PERF_HOSTS_SUBJECT_H
 #define PERF_HOSTS_SUBJECT_H
@@ -26,7 +26,10 @@ static void subject_turn(void);
 
 enum { RESTART_MS = 60000, RESTART_SPREAD_MS = 3540000, FIRE_MS = 1000, MS = 1000000 };
 
-/* A random timer is started again with its own time, as a connection's is when it is used. */
+/*
+ * Starts random timers again with their own delays, as a server does with a connection's timer when
+ * the connection is used. Returns the cost of one start.
+ */
 static double subject_restart(size_t count, size_t operations, struct random *random)
 {
 	unsigned *ms = calloc(count, sizeof *ms);
@@ -52,7 +55,10 @@ static double subject_restart(size_t count, size_t operations, struct random *ra
 	return taken_ns;
 }
 
-/* All timers fire within a second, and the loop runs each millisecond. */
+/*
+ * Lets all timers fire within a second, in which the loop runs each millisecond. Returns the cost
+ * of one run.
+ */
 static double subject_fire(size_t count, struct random *random)
 {
 	int64_t began_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tickwheel-uv-timer in the loop of libuv. */
+/* Measures tickwheel-uv-timer in the loop of libuv. */
 #include "hosts/subject.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libuv's own timers. */
+/* Measures libuv's own timers. */
 #include "hosts/subject.h"
 
 #include <uv.h>

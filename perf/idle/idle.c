@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-perf-idle [rounds [activities]]: idle timeouts of connections, by a reschedule at each
- * activity, or by a note of the time that the callback looks at later.
+ * tickwheel-perf-idle [rounds [activities]]: compares two ways to implement idle timeouts of
+ * connections. One reschedules the timeout at each activity. The other stores the time of the
+ * activity, and the callback checks it later.
  *
  * Connections are active at random, in virtual time, with a tick of 10 ms and an idle time of 10 s.
- * Three ways do the same draws in turns: `none` has no timeouts, `reschedule` moves the timeout at
- * each activity, and `note` stores the time; its callback schedules itself again for the rest, or
- * closes. An activity costs the CPU time of the process for the whole run, engine included, less
- * that of `none`. One connection in 100 falls silent in the middle of the run. It must be closed,
- * and how late is counted.
+ * Three variants take turns with the same random numbers. `none` has no timeouts. `reschedule`
+ * moves the timeout at each activity. `note` stores the time; its callback schedules itself again
+ * for the rest, or closes the connection. The cost of an activity is the process's CPU time of the
+ * whole run, engine included, minus that of `none`, for each activity. One connection in 100 falls
+ * silent in the middle of the run. The program must close it, and records how late it does so.
  *
  * Exit code: 0; 1 if a call failed, or if a connection was closed early, or never.
  */
@@ -85,7 +86,10 @@ static void on_idle(struct tw_handle self, void *arg)
 		figures->late_ns = late_ns;
 }
 
-/* For `reschedule` the time is only stored for the check above, which `none` does too. */
+/*
+ * `reschedule` and `none` store the time too: the check in on_idle needs it, and all variants then
+ * do the same stores.
+ */
 static inline void activity(struct connection *connection)
 {
 	connection->last_ns = now_ns;
@@ -144,7 +148,10 @@ static struct figures measure(enum way measured, bool loop, uint64_t count, uint
 	engine_open(loop);
 	for (uint64_t i = 0; i < count; i++) {
 		connections[i] = (struct connection){0};
-		/* Without timeouts one that never expires keeps the worker awake for each flush. */
+		/*
+		 * `none` has one timeout that never expires, because otherwise a flush would not
+		 * need the worker.
+		 */
 		if (way != NONE || i == 0)
 			NEED(tw_schedule_at(engine, way == NONE ? TW_NEVER : IDLE_NS, idle,
 					    &connections[i], &connections[i].idle) == 0);
@@ -166,7 +173,10 @@ static int by_size(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* One line: so many connections, each active every `every_ms` on average. */
+/*
+ * Measures and prints one line of the table: `count` connections, each active every `every_ms` on
+ * average.
+ */
 static void compare(bool loop, uint64_t count, int64_t every_ms, uint64_t rounds, uint64_t wanted)
 {
 	uint64_t per_step = count * 10 / (uint64_t)every_ms;

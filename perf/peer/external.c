@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Peers that are programs of their own. Each repeat starts the program anew.
+ * Runs peers that are programs of their own. Each repeat starts the program anew.
  *
  *     PROGRAM WORKLOAD ops=N producers=N live=N seed=N
  *
@@ -36,7 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A program that hangs: the alarm ends this process, and with it the program. */
+/* If a program hangs for REPEAT_MAX_S, an alarm ends this process, and with it the program. */
 enum { REPEAT_MAX_S = 600, WORDS_MAX = 32, WORD_BYTES = 32 };
 
 static int complain(const char *name, const char *what, const char *detail)
@@ -100,7 +100,7 @@ static int take_value(const char *key, const char *value, struct sample *sample)
 	return -EIO;
 }
 
-/* Takes the line apart, which loses its end. */
+/* Splits a line into key and value, and takes the value. Overwrites the space between them. */
 static int take_line(const char *name, char *line, struct sample *sample)
 {
 	char *value;
@@ -167,7 +167,7 @@ static _Noreturn void program_main(const struct peer *peer, const struct peer_ta
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(fd, STDOUT_FILENO) < 0 || dup2(open("/dev/null", O_RDONLY), STDIN_FILENO) < 0)
 		_exit(126);
-	/* execv leaves the words as they are. */
+	/* The cast is safe, because execv does not change the words. */
 	execv(argv[0], (char *const *)(uintptr_t)argv);
 	(void)complain(peer->name, strerror(errno), "");
 	_exit(127);
@@ -179,7 +179,10 @@ static int collect(const struct peer *peer, pid_t program, FILE *file, struct sa
 	int status = 0;
 	int error = read_lines(peer->name, file, sample);
 
-	/* Reads the rest after an error, because the program would block on a full pipe. */
+	/*
+	 * After an error no thread reads the pipe any more, so the program is killed; it could
+	 * block on a full pipe for ever.
+	 */
 	if (error)
 		kill(program, SIGKILL);
 	while (wait4(program, &status, 0, &usage) < 0 && errno == EINTR)

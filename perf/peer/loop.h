@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop workload on an event loop, written once for all of them: inside the loop, where the time
- * is known already and no clock is read.
+ * The loop workload, written once for all event loops. It runs where the loop already knows the
+ * time, so that no clock is read.
  *
- * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
- * functions below it; they are static, and compiled into the loops. The pending timers lie in one
- * array that is made and touched ahead; the one that is scheduled and cancelled is one more, as
- * tickwheel's is the same block again and again.
+ * A peer's file must define `peer_timer`, the type of a timer whose memory the caller provides,
+ * then include this header, and then define the functions declared below. They are static, so the
+ * compiler inlines them into the loops. All timers lie in one array that is allocated in advance.
+ * The last one is the timer that is scheduled and cancelled again and again; tickwheel, too, uses
+ * the same block each time.
  */
 #ifndef PERF_PEER_LOOP_H
 #define PERF_PEER_LOOP_H
@@ -21,16 +22,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The peer's part, each in its file. */
+/* Each peer defines these functions in its file. */
 
-/* Ahead of any operation. */
+/* Prepares a timer, before any other operation on it. */
 static inline void peer_timer_init(peer_timer *timer);
-/* 0 or a negative errno value. */
+/* Start and stop a timer. Both return 0 or a negative errno value. */
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns);
 static inline int peer_timer_stop(peer_timer *timer);
-/* As the peer says. */
+/* Returns whether the peer reports the timer as pending. */
 static inline bool peer_timer_pending(peer_timer *timer);
-/* The peer's callback has to call this one. */
+/* The peer's callback must call this function. */
 static inline void loop_expired(void);
 
 struct loop_course {
@@ -52,7 +53,10 @@ struct loop_hooks {
 
 static struct expiry loop_expiry;
 
-/* Nothing is due for a minute: whatever fires is one too many, and not an id that was scheduled. */
+/*
+ * Counts a timer that fired, with an id that was never scheduled. Nothing is due for a minute, so
+ * this makes the account wrong and shows the error.
+ */
 static inline void loop_expired(void)
 {
 	expiry_add(&loop_expiry, 0);
@@ -103,8 +107,8 @@ static int loop_pairs(struct loop_course *course)
 }
 
 /*
- * Timeouts that are pending at the end stay. To remove them one by one would take longer than the
- * whole run.
+ * Counts the timeouts that are still pending at the end. They are not removed, because that would
+ * take longer than the whole run.
  */
 static void loop_hand_back(struct loop_course *course)
 {

@@ -3,8 +3,8 @@
  * Peers: the engines that the harness compares. tickwheel is one of them.
  *
  * A peer inside the process has a file of its own. It includes peer/shared.h if any thread may
- * schedule and cancel, or peer/loop.h if only the thread of an event loop may. A peer outside is a
- * program, which peer/external.c starts.
+ * schedule and cancel, or peer/loop.h if only the thread of an event loop may. A peer outside the
+ * process is a program that peer/external.c starts.
  */
 #ifndef PERF_PEER_PEER_H
 #define PERF_PEER_PEER_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The options are complete: no zeros. */
+/* One task for a peer. The options are complete: no number is 0 for "default". */
 struct peer_task {
 	const struct workload *workload;
 	const struct options *options;
@@ -25,21 +25,26 @@ struct peer_task {
 struct peer {
 	const char *name;
 	unsigned workloads;
-	/* tickwheel, with any of its settings. */
+	/* The peer is tickwheel, with some settings. */
 	bool ours;
-	/* Only where it is asked for by its name. */
+	/* The peer takes part only if the user names it. */
 	bool by_name;
-	/* Of tickwheel: what this one has otherwise. NULL: nothing. 0 or a negative errno value. */
+	/*
+	 * For tickwheel: changes the options to this peer's settings. NULL: no change. Returns 0 or
+	 * a negative errno value.
+	 */
 	int (*set)(struct options *options);
-	/* One repeat, in a process of its own. Fills in the peer's version too. Returns 0 or a
-	 * negative errno value. */
+	/*
+	 * Runs one repeat, in a child process. Fills in the peer's version too. Returns 0 or a
+	 * negative errno value.
+	 */
 	int (*run)(const struct peer *self, const struct peer_task *task,
 		   struct sample *ret_sample);
-	/* A program's words; NULL: it is in the process. */
+	/* The command of a peer that is a program. NULL: the peer runs inside the process. */
 	const char *const *command;
 };
 
-/* Sets of peers are masks of their places in the table. */
+/* A set of peers is a mask with a bit for each index in the table. */
 enum { PEERS_MAX = 64 };
 
 unsigned peer_count(void);
@@ -48,12 +53,15 @@ const struct peer *peer_at(unsigned place);
 /* Returns the index of a peer that is built in, or -1. */
 int peer_find(const char *name);
 
-/* Whether there is such a peer, built in or not. */
+/* Returns whether there is a peer of this name, built in or not. */
 bool peer_known(const char *name);
 
 bool peer_knows(const struct peer *peer, const struct workload *workload);
 
-/* The peers that a comparison needs but that are not built in, as "a, b", or "" for none. */
+/*
+ * Returns the peers that a comparison needs but that are not built in, as "a, b", or "" if there
+ * are none.
+ */
 const char *peers_missing(void);
 
 /* tickwheel itself, which all others are compared with. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The programs that perf/meson.build has found.
- */
+/* The table of the peers that are programs. perf/meson.build generates its rows. */
 #include "peer/external.h"
 #include "peer/table.h"
 #include "peer_programs.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early. Their
- * twins `-monotonic` read CLOCK_MONOTONIC, so that a comparison has both clocks for both sides.
+ * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early. The
+ * peers named `-monotonic` read CLOCK_MONOTONIC instead, so that tickwheel and its rivals can be
+ * compared with both clocks.
  *
  * CLOCK_MONOTONIC_COARSE is the time that the kernel noted at its last tick. A reading costs a
  * quarter of one of CLOCK_MONOTONIC. The kernel notes whole steps, so a reading is up to two steps

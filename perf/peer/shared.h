@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared workloads on a peer in the process, written once for all of them.
+ * The shared workloads, written once for all peers that run inside the process.
  *
- * Include it after `peer_timer`, the type of a timer whose memory the caller gives, and define the
- * functions below it. They are static and are compiled together with the loops, so an operation
- * costs as much as in a program that uses the peer directly. All timers of a run are in arrays that
- * are allocated and touched in advance. If a timer is scheduled and cancelled at once, the next
- * operation uses the same timer again, as with tickwheel.
+ * A peer's file must define `peer_timer`, the type of a timer whose memory the caller provides,
+ * then include this header, and then define the functions declared below. They are static and are
+ * compiled together with the loops, so an operation costs as much as in a program that uses the
+ * peer directly. All timers of a run are in arrays that are allocated and touched in advance. If a
+ * timer is scheduled and cancelled at once, the next operation uses the same timer again, as with
+ * tickwheel.
  *
  * One thread runs all the callbacks.
  */
@@ -25,24 +26,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The peer's part, each in its file. */
+/* Each peer defines these functions in its file. */
 
-/* Ahead of any operation: memory of the timer, touched. */
+/* Prepares a timer before any other operation. Its memory is already touched. */
 static inline void peer_timer_init(peer_timer *timer);
-/* From any thread, for a timer that is not pending. 0 or a negative errno value. */
+/* Starts a timer that is not pending, on any thread. Returns 0 or a negative errno value. */
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns);
-/* From any thread: true when it will not fire, by this call. */
+/* Cancels a timer, on any thread. Returns true if this call has prevented that it fires. */
 static inline bool peer_timer_cancel(peer_timer *timer);
-/* The peer's callback has to call this one. */
+/* The peer's callback must call this function. */
 static inline void shared_expired(peer_timer *timer);
 
-/* All but `version` may be NULL; each int is 0 or a negative errno value. */
+/* All functions but `version` may be NULL. Those of type int return 0 or a negative errno value. */
 struct shared_hooks {
 	const char *(*version)(void);
-	/* Before the producers, and when they have ended. */
+	/* Called before the producers begin, and when they have ended. */
 	int (*open)(const struct peer_task *task);
 	void (*close)(void);
-	/* In each producer's thread, not timed. */
+	/* Called on each producer's thread, outside of the measured time. */
 	int (*thread_begin)(struct producer *producer);
 	int (*thread_end)(struct producer *producer);
 };
@@ -50,7 +51,7 @@ struct shared_hooks {
 struct shared_timer {
 	peer_timer timer;
 	uint64_t id;
-	/* 0: its lateness is not taken. */
+	/* 0: the lateness of this timer is not measured. */
 	int64_t deadline_ns;
 };
 
@@ -178,7 +179,7 @@ static int shared_light(struct producer *producer)
 	return error;
 }
 
-/* How many can be pending at once, for a peer that makes room. */
+/* Returns how many timers can be pending at once, for a peer that allocates memory in advance. */
 static inline uint64_t shared_pending_max(const struct peer_task *task)
 {
 	switch (task->workload->kind) {
@@ -192,7 +193,7 @@ static inline uint64_t shared_pending_max(const struct peer_task *task)
 	}
 }
 
-/* What all of the workloads need, and what one of them is. */
+/* One run of a workload. */
 struct shared_course {
 	const struct shared_hooks *hooks;
 	struct crew crew;
@@ -214,7 +215,10 @@ static uint64_t shared_timer_count(const struct producer *producer, unsigned kin
 	}
 }
 
-/* Arrays of their own cache lines: producers have nothing in common but the peer. */
+/*
+ * Makes each producer's array of timers. The arrays share no cache lines, so that producers share
+ * nothing but the peer.
+ */
 static int shared_timers_make(struct crew *crew, unsigned kind)
 {
 	for (unsigned i = 0; i < crew->plan.count; i++) {
@@ -232,7 +236,10 @@ static int shared_timers_make(struct crew *crew, unsigned kind)
 	return 0;
 }
 
-/* What stays pending at the end of a ring is cancelled, as no other engine hands back. */
+/*
+ * Cancels the timers that are still pending at the end of a ring, and counts them as handed back,
+ * because only tickwheel hands back by itself.
+ */
 static void shared_hand_back(struct shared_course *course)
 {
 	struct crew *crew = &course->crew;

@@ -28,7 +28,7 @@ extern const struct peer peer_dpdk;
 extern const struct peer peer_timerfd;
 extern const struct peer peer_posix_timer;
 
-/* Programs, in the order of perf/meson.build; ends with a NULL name. */
+/* The peers that are programs, in the order of perf/meson.build. Ends with a NULL name. */
 extern const struct peer peer_programs[];
 
 #endif

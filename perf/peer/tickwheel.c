@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel as one of the peers; with the time given by the harness; with the coarse clock, which
- * most others read (peer/rival_clock.h); with all that it can measure of itself; and with options
- * that have a price.
+ * tickwheel as a peer, in several variants: with deadlines that the harness computes (-at); with
+ * the coarse clock, which most other peers read (peer/rival_clock.h); with its own measurements;
+ * and with options that cost time.
  */
 #include "peer/table.h"
 #include "workload/workload.h"
@@ -40,7 +40,7 @@ static int set_at(struct options *options)
 	return 0;
 }
 
-/* Its tick is no less than the clock's step. */
+/* Chooses the coarse clock. The tick must not be shorter than the clock's step. */
 static int set_coarse(struct options *options)
 {
 	struct timespec step;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Numbers ids: open addressing, doubled when half full.
- */
+/* Numbers ids, by a hash table with open addressing that is doubled when it is half full. */
 #include "replay/id_map.h"
 
 #include <errno.h>

@@ -9,11 +9,11 @@
 
 struct id_map_entry {
 	uint64_t id;
-	/* The id's number plus 1; 0: free. */
+	/* The id's number plus 1. 0: the entry is free. */
 	uint32_t number_plus_1;
 };
 
-/* Zeros are an empty map. */
+/* A zeroed map is empty. */
 struct id_map {
 	struct id_map_entry *entries;
 	uint32_t room;

@@ -2,10 +2,10 @@
 /*
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
- * Virtual: the clock stops at every tick boundary on the way to an operation's time, and the engine
- * flushes there. Inside a tick only a delay of 0 can become due, so the engine flushes after such
- * an arm, and otherwise the clock is only set. Real: the thread sleeps until an operation's time,
- * and delays count from the end of that sleep.
+ * In virtual time the replay sets the clock to every tick boundary before an operation's time, and
+ * flushes the engine at each. Inside a tick only a delay of 0 can become due, so it also flushes
+ * after such an arm. In real time the thread sleeps until an operation's time, and delays count
+ * from the end of that sleep.
  *
  * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
  * only if the library reports that this call cancelled the timer. Recorded fires are left out. An
@@ -24,7 +24,7 @@
 
 struct armed {
 	struct tw_handle handle;
-	/* 0: not armed. */
+	/* 0: the timer is not armed. */
 	uint64_t id;
 };
 
@@ -35,9 +35,9 @@ struct replay {
 	struct account *account;
 	struct armed *timers;
 	uint64_t last_id;
-	/* Virtual time. */
+	/* The present virtual time. */
 	int64_t now_ns;
-	/* Real time: when the recording's 0 is. */
+	/* In real time: the engine's time at which the recording's time is 0. */
 	int64_t epoch_ns;
 };
 
@@ -92,7 +92,10 @@ static int disarm(struct replay *replay, struct armed *timer)
 	return outcome < 0 ? outcome : 0;
 }
 
-/* Runs a delay of 0, which the worker's next turn may otherwise run before or after a cancel. */
+/*
+ * Flushes after an arm with delay 0 in virtual time. Otherwise the timeout might expire before or
+ * after a later cancel, by chance.
+ */
 static int arm_run(struct replay *replay, const struct trace_op *op)
 {
 	if (replay->options->real || op->delay_ns > 0)

@@ -9,7 +9,7 @@
 #include "harness/sample.h"
 #include "replay/trace.h"
 
-/* One replay on an engine of its own. Returns 0 or the library's error. */
+/* Makes one replay on a new engine. Returns 0 or the library's error. */
 int replay_run(const struct options *options, const struct trace *trace, struct sample *ret_sample);
 
 #endif

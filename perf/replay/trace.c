@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that the sum of a time and a delay is a time. */
+/* The bound keeps the sum of a time and a delay from overflowing. */
 #define NUMBER_MAX (INT64_MAX / 4)
 
 struct parser {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorded timer operations: one a line, times in nanoseconds from the start.
+ * Recorded timer operations. Each is one line; times are in nanoseconds from the start.
  *
  *     <ns> arm <id> <delay_ns> <kind>
  *     <ns> cancel <id>
- *     <ns> fire <id>            counted, not replayed: it is the recorded system's
+ *     <ns> fire <id>            counted, not replayed: the engine fires by itself
  *     # a comment
  *
- * Times do not go backwards. Lines of several CPUs, which are out of order by the difference of their
- * clocks, are sorted before: sort -s -n.
+ * Times must not go backwards. Lines recorded on several CPUs may be out of order by the difference
+ * of their clocks; sort them before, by sort -s -n.
  */
 #ifndef PERF_REPLAY_TRACE_H
 #define PERF_REPLAY_TRACE_H
@@ -25,7 +25,10 @@ enum trace_verb {
 struct trace_op {
 	int64_t at_ns;
 	int64_t delay_ns;
-	/* Ids are numbered anew, from 0 without gaps, in the order of appearance. */
+	/*
+	 * The number of the operation's timer. Ids are numbered from 0 without gaps, in the order
+	 * of their first appearance.
+	 */
 	uint32_t timer;
 	enum trace_verb verb;
 };
@@ -45,8 +48,8 @@ int trace_load(const char *path, struct trace *ret_trace);
 void trace_free(struct trace *trace);
 
 /*
- * The whole text of a file, decompressed if it begins as zstd does, a NUL behind it. The caller
- * frees it. Returns NULL after a message on stderr.
+ * Returns the whole text of a file, with a NUL at its end. Decompresses it if it begins like a zstd
+ * file. The caller must free it. Returns NULL after a message on stderr.
  */
 char *trace_text_read(const char *path, size_t *ret_bytes);
 

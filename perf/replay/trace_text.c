@@ -20,7 +20,7 @@ struct text {
 	size_t room;
 };
 
-/* Room for `more` bytes and a NUL behind them. */
+/* Makes space for `more` bytes and a NUL. Returns false if there is no memory. */
 static bool text_reserve(struct text *text, size_t more)
 {
 	size_t room = text->room ? text->room : (size_t)1 << 16;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What tables are made of.
- */
+/* Functions that print the cells of tables. */
 #ifndef PERF_REPORT_CELLS_H
 #define PERF_REPORT_CELLS_H
 
 #include "report/row.h"
 
-/* After a space, in so many columns, with fewer decimals where it is large; NAN is a dash. */
+/*
+ * Prints a space and a number in `width` columns. A large number has fewer decimals. NAN is a dash.
+ */
 void report_number(int width, double value, int decimals);
 
-/* Takes away what report_progress has left. */
+/* Clears the line that report_progress has printed. */
 void report_progress_clear(void);
 
-/* A line in the file for JSON, if there is one. */
+/* Writes a row to the JSON file, if there is one. */
 void report_json(const struct row *row);
 
 #endif

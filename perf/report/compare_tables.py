@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of docs/perf.md, section "Beside others", from the JSON of `tickwheel-perf compare --json FILE`.
+"""Makes the tables of docs/perf.md, section "Beside others", from the JSON of `tickwheel-perf compare --json FILE`.
 
 usage: compare_tables.py FILE            to standard output
        compare_tables.py FILE PAGE       into the page, between its two marks
@@ -14,7 +14,7 @@ MARKS = "<!-- compare: begin -->", "<!-- compare: end -->"
 OURS, OURS_AT, OURS_COARSE, PROBE = "tickwheel", "tickwheel-at", "tickwheel-coarse", "none"
 # Engines whose schedule reads the coarse clock, except in `light` (perf/README.md).
 COARSE = OURS_COARSE, "mutex-wheel", "mutex-heap", "libevent-locked"
-# The engines whose clock can be chosen: each with both.
+# The engines whose clock can be chosen, with each of their clocks.
 BY_CLOCK = [
     (OURS, "time stamp counter"), (OURS_COARSE, "coarse"), ("mutex-heap-monotonic", "monotonic"), ("mutex-heap", "coarse"),
     ("mutex-wheel-monotonic", "monotonic"), ("mutex-wheel", "coarse"),
@@ -58,7 +58,7 @@ def contests(rows):
 
 
 def clocks(rows):
-    """What a clock costs a pair, and what lateness it buys."""
+    """A table that shows for each clock the cost of a pair, and the lateness."""
     pair = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == ("schedule-cancel", 1)}
     fire = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == ("fire", 1)}
     lines = [
@@ -72,13 +72,14 @@ def clocks(rows):
 
 
 class Floor:
-    """What no design can do without, from the probes of the same run: sums of parts (docs/perf.md). None, if one is missing."""
+    """The least cost of any design: sums of the parts that the probes of the same run measured (docs/perf.md). A sum is
+    None if a part is missing."""
 
     def __init__(self, rows):
         self.parts = {row["workload"].removeprefix("floor-"): row["ns_per_op"] for row in rows if row["engine"] == PROBE}
 
     def sum(self, **counts):
-        """Of so many of each part; a part's underscores are dashes."""
+        """Returns the cost of so many of each part. Underscores in a part's name stand for dashes."""
         parts = {name.replace("_", "-"): count for name, count in counts.items()}
         if not parts.keys() <= self.parts.keys():
             return None
@@ -88,7 +89,8 @@ class Floor:
         return self.sum(cas=1, rcu_inlined=2, **clock)
 
     def ring(self, producers, key):
-        """A timeout's line comes from its producer to the worker and back, twice; a cancel and a transfer are swaps on it, of which a line's probe has one."""
+        """The cost of a pair in a ring. A timeout's cache line moves from its producer to the worker and back, twice.
+        The probe of a line already includes one swap, so the swaps of cancel and transfer are subtracted."""
         if key == "cpu_ns_per_op":
             return self.sum(rdtsc=1, rcu_inlined=2, line=4, cas=-2)
         return self.sum(rdtsc=1 / producers, rcu_inlined=2 / producers, line=2 / producers, cas=-1 / producers)
@@ -97,7 +99,7 @@ class Floor:
         return self.sum(rdtsc=1, rcu_inlined=1, line=2, cas=-1, cas_pair=1)
 
     def of(self, workload, producers, key):
-        """Of the operation of a contest, by that time; None also where it has no floor."""
+        """Returns the floor of a contest's operation, in wall or CPU time (`key`), or None if it has none."""
         if workload == "schedule-cancel":
             pair = self.pair(rdtsc=1)
             return pair and pair / (producers if key == "ns_per_op" else 1)
@@ -113,7 +115,7 @@ def above(mine, floor):
 
 
 class Contest:
-    """The rows of one contest by engine; what is missing has no target."""
+    """The rows of one contest by engine. If a row is missing, its targets are left out."""
 
     def __init__(self, rows, workload, producers=1):
         self.rows = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == (workload, producers)}
@@ -123,7 +125,8 @@ class Contest:
         return self.rows.get(engine, {}).get(key)
 
     def best(self, key, coarse=None):
-        """Of the others, or of those whose clock is the coarse one or is not. What took no measurable CPU time was not measured: a program's comes in steps."""
+        """Returns the best other engine. `coarse` limits the choice to engines with the coarse clock (True) or without
+        (False). An engine with a CPU time of 0 is left out, because a program's CPU time is only measured in steps."""
         others = [
             (row[key], engine) for engine, row in self.rows.items()
             if engine not in (OURS, OURS_AT, OURS_COARSE) and row[key] and coarse in (None, engine in COARSE)
@@ -131,7 +134,7 @@ class Contest:
         return min(others)[1] if others else None
 
     def against(self, what, key, other, target, ours=OURS, strict=False, floor=None):
-        """Ours over another's, which has to be `target` at most; strictly below it, if asked."""
+        """Compares our value with another engine's. The ratio must be at most `target`, or below it if `strict`."""
         mine, theirs = self.value(ours, key), self.value(other, key)
         if mine is None or not theirs:
             return []
@@ -142,7 +145,7 @@ class Contest:
                  f"{sign} {target} ×", "met" if met else f"{number(ratio, 2)} ×", *above(mine, floor)]]
 
     def limit(self, what, mine, target, unit, ours=OURS, floor=None):
-        """Ours against a figure: what is not met is told in that figure's multiples."""
+        """Compares our value with a fixed limit. If it is exceeded, the cell shows by which factor."""
         if mine is None or ours not in self.rows or target is None:
             return []
         return [[f"{self.name}: {what}", f"{number(mine)} {unit}", "", "", f"≤ {number(target)} {unit}",
@@ -189,7 +192,7 @@ def targets_loop(rows, floor):
 
 
 def targets_light(rows):
-    """A tick, and a multiple of what a bare wait oversleeps in the same run."""
+    """The targets for lateness: a tick plus a multiple of the oversleep of a bare futex wait in the same run."""
     light = Contest(rows, "light")
     bare = {row["workload"]: row["ns_per_op"] for row in rows if row["engine"] == PROBE}
     for key, factor in (("p50", 1.2), ("p99", 2)):

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of a contest, for people.
- */
+/* Prints the table of a contest. */
 #include "report/report.h"
 
 #include "harness/measure.h"

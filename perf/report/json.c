@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A row as one JSON object on one line. A figure that was not measured is null.
- */
+/* Writes a row as one JSON object on one line. A figure that was not measured is null. */
 #include "report/machine.h"
 #include "report/report.h"
 
@@ -44,7 +42,7 @@ static void put_number(FILE *file, const char *key, double value)
 		fprintf(file, "\"%s\":%.2f,", key, value);
 }
 
-/* Ours may be a thousandth of another. */
+/* Writes more decimals than put_number, because our cost may be a thousandth of another's. */
 static void put_ratio(FILE *file, const char *key, double value)
 {
 	if (!isfinite(value))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The machine in words: from the system, and from the build.
- */
+/* Describes the machine, from the data of the system and of the build. */
 #include "report/machine.h"
 
 #include "build_info.h"
@@ -28,7 +26,7 @@ static void date_read(char *ret_text)
 		strftime(ret_text, MACHINE_TEXT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts);
 }
 
-/* What stands behind the colon, if it is the line about the model. */
+/* Returns the text after the colon if the line names the CPU model, otherwise NULL. */
 static const char *model_of(char *line)
 {
 	static const char key[] = "model name";

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The machine and the build of the figures, which each table names.
- */
+/* The machine and the build that the figures come from. Each table names them. */
 #ifndef PERF_REPORT_MACHINE_H
 #define PERF_REPORT_MACHINE_H
 
@@ -12,18 +10,18 @@ enum { MACHINE_TEXT_BYTES = 128 };
 struct machine {
 	/* When the harness began, UTC: 2026-01-31T12:00:00Z. */
 	char date[MACHINE_TEXT_BYTES];
-	/* As the system calls it, or else its architecture. */
+	/* The CPU model as the system names it, or the architecture if it does not. */
 	char cpu[MACHINE_TEXT_BYTES];
 	char kernel[MACHINE_TEXT_BYTES];
-	/* Those that this process may run on. */
+	/* How many CPUs this process may run on. */
 	unsigned cpus;
 	uint64_t memory_bytes;
-	/* Of the harness and the library, which are built together. */
+	/* Compiler and flags of the harness and the library, which are built together. */
 	const char *compiler;
 	const char *flags;
 };
 
-/* Looked up by the first call, from one thread. */
+/* The first call looks the data up. Only one thread may call this function. */
 const struct machine *machine_get(void);
 
 #endif

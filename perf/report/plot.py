@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures of what tickwheel-perf has measured, as SVG, from the JSON of `scale`, `compare` and `run`.
+"""Draws pictures (SVG) of what tickwheel-perf has measured, from the JSON of `scale`, `compare` and `run`.
 
 usage: tickwheel-perf plot RESULT.json... [--output FOLDER]
 
-Writes what the rows have the data for into the folder (by default the current one), and says what it has written:
+Writes each picture for which the rows have data into the folder (by default the current one), and prints its name:
 
-    pending.svg             what a pair costs beside ever more pending        scale pending
-    producers.svg           pairs a second by ever more producers             scale producers
-    lateness-WORKLOAD.svg   how late how many of the timeouts were            compare light fire, run light
+    pending.svg             the cost of a pair while more and more are pending scale pending
+    producers.svg           pairs a second by more and more producers         scale producers
+    lateness-WORKLOAD.svg   the lateness of each share of the timeouts        compare light fire, run light
     peers-WORKLOAD.svg      the engines side by side, and the floor           compare schedule-cancel ...
 
-exit code: 0 good; 1 a file cannot be written, or a row tells of a loss; 2 the input is wrong, or there is nothing in it to draw
+exit code: 0 good; 1 a file cannot be written, or a row reports a loss; 2 the input is wrong, or there is nothing in it
+to draw
 """
 import argparse
 import json
@@ -37,7 +38,7 @@ FLOOR_COLOUR, OURS_COLOUR, PEER_COLOUR = "#a40e26", "#0550ae", "#8c959f"
 
 
 class Rejected(Exception):
-    """A message, and the exit code that goes with it."""
+    """An error that ends the program: a message, and its exit code."""
 
     def __init__(self, message, code=BAD_INPUT):
         super().__init__(message)
@@ -74,7 +75,7 @@ def one_machine(rows):
 
 
 def medians(rows):
-    """In words; several numbers of repeats are told from the least to the most."""
+    """Describes the number of repeats; if it differs between rows, from the least to the most."""
     counts = sorted({row["repeat"] for row in rows})
     if counts == [1]:
         return "single runs"
@@ -101,7 +102,7 @@ def time_label(value_ns):
 
 
 def pending(rows):
-    """Fresh pairs and random ones, wall and CPU time."""
+    """Draws the cost of fresh and of random pairs, in wall and CPU time."""
     rows = [row for row in rows if row.get("part") == "pending"]
     series = []
     for kind, name, colour in (("random", "any of them", COLOURS[1]), ("fresh", "a fresh one", COLOURS[0])):
@@ -141,7 +142,7 @@ def producers(rows):
 
 
 def lateness_points(row):
-    """As far as there are samples for; the latest of all at the share of all but one."""
+    """Returns the points (share, lateness) for which there are enough samples. The last point is the latest of all."""
     samples, late = row["lateness_samples"], row["lateness_ns"]
     points = [(share, late[name]) for name, share in PERCENTILES.items() if late.get(name) is not None and samples * (1 - share) >= 1]
     if late.get("max") is not None and samples > 1:
@@ -182,7 +183,7 @@ def lateness(rows):
 
 
 class Panel:
-    """One contest: its engines with their figures, by wall time, or by CPU time where all of that counts."""
+    """One contest: its engines with their wall time, or for `fire` with their CPU time."""
 
     def __init__(self, rows, floor):
         self.workload, self.producers = rows[0]["workload"], rows[0]["producers"]
@@ -200,7 +201,8 @@ BAR, DOT, PANEL_GAP, NAMES, VALUE_ROOM = 18, 4.5, 40, 150, 62
 
 
 def panel_axis(panels, title):
-    """All panels of a picture by one scale, so that they can be compared. A logarithmic one if bars would vanish otherwise."""
+    """Returns one axis for all panels of a picture, so that they can be compared. It is logarithmic if bars would
+    vanish."""
     most = max(panel.most for panel in panels)
     least = min(min(panel.least, panel.floor or panel.least) for panel in panels)
     if most / least > 20:
@@ -209,7 +211,7 @@ def panel_axis(panels, title):
 
 
 def panel_marks(picture, axis, panel, places):
-    """Bars from zero; dots on a logarithmic axis, because it has no zero from which a bar could begin."""
+    """Draws bars from zero, or dots on a logarithmic axis, because it has no zero from which a bar could begin."""
     for y, row in places:
         colour = OURS_COLOUR if row["engine"].startswith(OURS) else PEER_COLOUR
         if axis.way is math.log10:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A recording of tickwheel-perf top as a picture: runs it in a terminal of its own, and writes what it showed.
+"""Records tickwheel-perf top as a picture: runs it in a pseudo-terminal, and writes its output as SVG.
 
 usage: recording.py TICKWHEEL_PERF [OPTION...] > docs/pictures/perf/top.svg
 
@@ -24,17 +24,17 @@ ROWS, COLUMNS, FRAMES = 24, 104, 6
 SIZE, LINE, LEFT = 13, 17, 24
 FIXED_FONT = "ui-monospace, DejaVu Sans Mono, Liberation Mono, Menlo, monospace"
 HOME = "\x1b[H"
-# A piece of a line: an escape sequence that sets the style, or that does anything else, or text.
+# A piece of a line: an escape sequence that sets the style, another escape sequence, or text.
 PIECE = re.compile(r"\x1b\[([\d;]*)m|\x1b\[[\d;?]*[A-Za-z]|([^\x1b]+)")
 # The colours of a terminal (ECMA-48) by their numbers.
 COLOUR_OF = {"31": COLOURS[4], "32": COLOURS[2], "34": COLOURS[0], "36": COLOURS[7]}
 BACKGROUND = "46"
-# Columns are two blanks apart, so that each begins at its own place in any font.
+# A cell ends at two blanks. Each cell is drawn at its own place, so that columns are aligned in any font.
 CELL = re.compile(r"\S+(?: \S+)*")
 
 
 def record(command):
-    """What the program writes to a terminal."""
+    """Runs the command in a pseudo-terminal. Returns what it writes."""
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
@@ -55,7 +55,7 @@ def record(command):
 
 
 def cells(line, y):
-    """The parts of a line: (column, y, text, colour, whether bold, whether a bar)."""
+    """Yields the cells of a line as (column, y, text, colour, whether bold, whether a bar)."""
     column, codes = 0, []
     for piece in PIECE.finditer(line):
         sets, text = piece.groups()
@@ -70,7 +70,7 @@ def cells(line, y):
 
 
 def frames(written, top):
-    """The cells of each frame."""
+    """Yields the cells of each frame."""
     for shown in written.split(HOME)[1:]:
         lines = shown.split("\x1b[?1049l")[0].replace("\r", "").split("\n")
         yield [cell for at, line in enumerate(lines) for cell in cells(line, top + LINE * at)]
@@ -88,7 +88,7 @@ def shape(cell):
 
 
 def motion(count):
-    """Frame k is shown in the second k of each round."""
+    """Returns the style that shows frame k in second k of each round."""
     delays = [f".frame:nth-of-type({at + 1}) {{ animation-delay: {at - count}s }}" for at in range(count)]
     return "\n".join([
         "<style>",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table, for people.
- */
+/* Prints the tables on standard output, and passes rows to the JSON file. */
 #include "report/report.h"
 
 #include "harness/measure.h"
@@ -121,7 +119,7 @@ static const char *number(char *buffer, size_t bytes, double value, int decimals
 	return buffer;
 }
 
-/* Round numbers short: 5M, 300k. */
+/* Writes a count; round numbers are shortened: 5M, 300k. */
 static const char *count(char *buffer, size_t bytes, uint64_t value)
 {
 	if (value && value % 1000000 == 0)

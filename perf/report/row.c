@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The repeats of a workload taken together.
- */
+/* Combines the repeats of a workload into one row. */
 #include "report/row.h"
 
 #include "harness/measure.h"
@@ -35,7 +33,10 @@ static double worse(double a, double b)
 	return isnan(a) || b > a ? b : a;
 }
 
-/* The library's own account, unless the process really grew by more. */
+/*
+ * Returns the library's own account of its memory, or the growth of the process if that is clearly
+ * greater.
+ */
 static double believed_bytes(double accounted, double rss)
 {
 	return rss > accounted * (1.0 + RSS_NOISE_FRACTION) ? rss : accounted;
@@ -62,7 +63,10 @@ static void fill_account(struct account *account, const struct account *more)
 	tally_merge(&account->unexpired, more->unexpired);
 }
 
-/* The median of one figure, which lies `offset` bytes into each sample; sorted into `values`. */
+/*
+ * Returns the median of one figure, which lies `offset` bytes into each sample. Leaves the sorted
+ * figures in `values`.
+ */
 static double figure_median(const struct sample *samples, size_t count, size_t offset,
 			    double *values)
 {
@@ -87,7 +91,10 @@ static void fill_times(struct row *row, const struct sample *samples, size_t cou
 	row->ns_per_op_max = values[count - 1];
 }
 
-/* Producers on CPUs of their own read their clocks side by side. */
+/*
+ * Returns the part of ns_per_op that is a clock read. Producers on different CPUs read their clocks
+ * at the same time.
+ */
 static double clock_share_ns(const struct row *row, const struct sample *sample, double clock_ns)
 {
 	unsigned cpus = measure_cpu_count();

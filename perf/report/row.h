@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One line of the results: the repeats of a workload taken together.
- */
+/* One line of the results, which combines the repeats of a workload. */
 #ifndef PERF_REPORT_ROW_H
 #define PERF_REPORT_ROW_H
 
@@ -11,15 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NAN: not measured. Times are medians over the repeats, memory is the worst of them, and the
- * account and lateness are those of all repeats together. */
+/*
+ * A figure that was not measured is NAN. Times are medians over the repeats, memory is the greatest
+ * of them, and account and lateness are those of all repeats together.
+ */
 struct row {
 	const char *workload;
 	const char *engine;
-	/* Empty: it says none. */
+	/* Empty: the engine reports no version. */
 	char version[SAMPLE_VERSION_BYTES];
 	const char *wheel;
-	/* NULL: a probe has none. */
+	/* NULL for a probe, which has no clock. */
 	const char *clock;
 	uint64_t spin_ns;
 	unsigned producers;
@@ -40,20 +40,30 @@ struct row {
 	double cancel_ns;
 	struct account account;
 	struct histogram lateness_ns;
-	/* A peer may run callbacks early by design. The row shows them, but they are no failure. */
+	/*
+	 * A peer may run callbacks early by design. The row shows how many, but they are no
+	 * failure.
+	 */
 	bool early_allowed;
-	/* In a comparison: over ours in the same. NAN: ours was not there. */
+	/*
+	 * In a comparison: the cost divided by tickwheel's in the same contest. NAN: tickwheel was
+	 * not measured.
+	 */
 	bool compared;
 	double ratio;
 	double cpu_ratio;
-	/* A replay's. */
+	/*
+	 * For a replay: its trace, whether it ran in real time, and for how long. tick_ns is also
+	 * set for other rows.
+	 */
 	const char *trace;
 	uint64_t tick_ns;
 	bool real;
 	double wall_s;
 	/*
-	 * A point's of a curve (scale/scale.h): where; 0: no prediction, not compared with the mean
-	 * shape.
+	 * These belong to a point of a curve (scale/scale.h): its part and place, what the model
+	 * predicts, and the cost divided by the mean shape's. The last three are 0 if there is no
+	 * such figure.
 	 */
 	const char *part;
 	uint64_t part_at;
@@ -68,19 +78,22 @@ struct row {
  */
 void row_fill(struct row *row, const struct sample *samples, size_t count, double clock_ns);
 
-/* The median; reorders the values. NAN for none. */
+/* Returns the median, or NAN if there are no values. Reorders the values. */
 double row_median(double *values, size_t count);
 
-/* Scheduled, and never seen again; negative: seen twice. */
+/* Returns how many scheduled timeouts never ended. Negative: some ended twice. */
 int64_t row_lost(const struct row *row);
 
-/* The ids that ended add up to those that began. */
+/* Returns whether the ids that ended add up to those that began. */
 bool row_sums_agree(const struct row *row);
 
-/* Nothing lost, nothing ended twice, and no callback of ours came before its deadline. */
+/*
+ * Returns whether no timeout was lost or ended twice, and no callback of tickwheel came before its
+ * deadline.
+ */
 bool row_good(const struct row *row);
 
-/* Sum of the ids of all that ended, however. */
+/* Returns the sum of the ids of all timeouts that ended, in any way. */
 uint64_t row_ended_id_sum(const struct row *row);
 
 #endif

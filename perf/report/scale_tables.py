@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tables of docs/perf.md, section Scale, from the JSON of `tickwheel-perf scale --json FILE`.
+"""Makes the tables of docs/perf.md, section Scale, from the JSON of `tickwheel-perf scale --json FILE`.
 
 usage: scale_tables.py FILE              to standard output
        scale_tables.py FILE PAGE         into the page, between its two marks
@@ -22,7 +22,8 @@ def table(head, lines):
 
 
 def machine(rows):
-    """When, on what, and with what. Rows of several runs: from the first to the last of them."""
+    """Describes when, on which machine and with which build the rows were measured. Several runs give a span of
+    dates."""
     dates = sorted({row["date"] for row in rows})
     row = rows[0]
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The chart of README.md, from the tables of docs/perf.md, section "Beside others". It measures nothing.
+"""Draws the chart of README.md from the tables of docs/perf.md, section "Beside others". It measures nothing.
 
 usage: summary.py docs/perf.md > docs/pictures/perf/summary.svg
 
-One row for each engine, and a dot in each of three panels: schedule and cancel by one thread and by two, and firing. All
-axes begin at zero. A dot beyond the end of its axis becomes an arrow with its figure.
+Each engine has a row, with a dot in each of three panels: schedule and cancel by one thread, the same by two threads,
+and firing. All axes begin at zero. A dot beyond the end of its axis becomes an arrow with its figure.
 """
 import pathlib
 import re
@@ -14,8 +14,8 @@ import sys
 from compare_tables import MARKS, OURS
 from svg import COLOURS, GRID, PLAIN, SMALL, SOFT, WIDTH, Picture, figure, linear
 
-# The name in the chart, with the clock that a schedule reads (perf/README.md); the engines of docs/perf.md, the best of
-# which counts.
+# Each name in the chart, with the clock that a schedule reads (perf/README.md), and its engines in docs/perf.md. The
+# chart shows the best of these engines.
 ENGINES = [
     ("tickwheel (counter)", ["tickwheel"]),
     ("tickwheel (coarse)", ["tickwheel-coarse"]),
@@ -28,7 +28,7 @@ ENGINES = [
     ("Go (monotonic)", ["go"]),
 ]
 WALL, SPREAD, CPU = 1, 2, 4
-# Heading of the panel; the contest of docs/perf.md; the column; the end of the axis.
+# For each panel: its heading, its contest in docs/perf.md, the column, and the end of the axis.
 PANELS = [
     ("pair, 1 thread: wall ns", "`schedule-cancel`, 1 producer,", WALL, 300),
     ("pair, 2 threads: wall ns", "`schedule-cancel`, 2 producers,", WALL, 300),
@@ -48,7 +48,7 @@ def number(cell):
 
 
 def contest(text, heading):
-    """Engine -> the cells of its row, of the table after that heading."""
+    """Returns the table after that heading, as a dict from an engine to the cells of its row."""
     table = text.partition(f"\n{heading}")[2].partition("\n\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     return {row[0]: row for row in rows}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Pictures as SVG, by hand: shapes and text, axes, and lines that are named where they end.
+"""Writes pictures as SVG: shapes and text, axes, and lines with their names at their ends.
 
-Every picture has a ground of its own, white, or dark if its reader prefers that (STYLE), so that it can be read on any page.
+Every picture has its own background, so that it can be read on any page. The background is white, or dark if the
+reader's browser prefers that (STYLE).
 """
 import math
 from xml.sax.saxutils import escape
@@ -10,19 +11,19 @@ WIDTH = 860
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 TEXT, SOFT, GRID, GROUND = "#1b1f24", "#57606a", "#d8dee4", "#ffffff"
 SMALL, PLAIN, TITLE = 11, 12, 16
-# Of the size, as wide as a character of these fonts is on average, rather more than less.
+# The average width of a character of these fonts, as a part of the font size. It is rather too large than too small.
 CHARACTER = 0.6
-# Far enough apart for most eyes; what comes after is told from these by its dashes.
+# Colours that most people can tell apart. Further series use the same colours with dashes.
 COLOURS = ["#0550ae", "#bc4c00", "#116329", "#8250df", "#a40e26", "#6e7781", "#9a6700", "#0f766e"]
 DASHES = ["", "7 3", "2 3"]
-# Each colour of the pictures under docs, with its match on a dark page.
+# The colours of the pictures under docs, each with its counterpart on a dark page.
 DARK = {
     "#ffffff": "#15181c", "#1b1f24": "#dfe3e8", "#57606a": "#a3adb8", "#d8dee4": "#363d45", "#f6f8fa": "#22272e",
     "#0550ae": "#79b8ff", "#ddf4ff": "#11293f", "#bc4c00": "#ffa657", "#fff1e5": "#3a2616", "#116329": "#56d364",
     "#1a7f37": "#56d364", "#dafbe1": "#14311d", "#8250df": "#c9a2ff", "#fbefff": "#2e2142", "#a40e26": "#ff7b72",
     "#6e7781": "#9aa5b1", "#8c959f": "#7d8894", "#9a6700": "#e3b341", "#0f766e": "#4fd1c5",
 }
-# A rule of a style is stronger than an attribute.
+# CSS rules, because a rule overrides an attribute such as fill.
 RULES = [f'[fill="{light}"] {{ fill: {dark} }} [stroke="{light}"] {{ stroke: {dark} }}' for light, dark in DARK.items()]
 STYLE = "\n".join(["<style>", "@media (prefers-color-scheme: dark) {", *RULES, "}", "</style>"])
 
@@ -32,7 +33,7 @@ def text_width(text, size):
 
 
 def wrapped(text, width, size):
-    """The words in lines of that width at most."""
+    """Breaks a text into lines of at most this width."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -44,7 +45,7 @@ def wrapped(text, width, size):
 
 
 def figure(value):
-    """Three digits that count, and not one more."""
+    """Formats a number with three significant digits."""
     if value >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 9.95 else f"{value:.2f}"
@@ -55,7 +56,7 @@ def coordinate(value):
 
 
 class Picture:
-    """Grows downwards; `below` is where the next part may begin."""
+    """A picture that grows downwards. `below` is the height at which the next part may begin."""
 
     def __init__(self, title, about=""):
         self.title, self.parts, self.below = title, [], 30
@@ -65,7 +66,8 @@ class Picture:
             self.text(20, self.below, line, PLAIN, colour=SOFT)
 
     def text(self, x, y, text, size=PLAIN, *, anchor="start", colour=TEXT, bold=False, turned=False, over=False):
-        """`over`: what it lies upon keeps away from it."""
+        """Adds a text. `over`: the text gets an outline in the background's colour, so that it can be read on top of
+        lines."""
         place = f'x="{coordinate(x)}" y="{coordinate(y)}" font-size="{size}" fill="{colour}" text-anchor="{anchor}"'
         if bold:
             place += ' font-weight="bold"'
@@ -90,7 +92,7 @@ class Picture:
         self.parts.append(f'<rect {box} fill="{colour}"/>')
 
     def foot(self, text):
-        """The last lines: on what it was measured."""
+        """Adds the last lines, which say on which machine the picture's figures were measured."""
         self.below += 6
         for line in wrapped(text, WIDTH - 40, SMALL):
             self.below += 16
@@ -109,7 +111,7 @@ class Picture:
 
 
 class Axis:
-    """Values to places; `ticks` are pairs of a value and its label."""
+    """Maps values to coordinates. `ticks` are pairs of a value and its label."""
 
     def __init__(self, title, low, high, ticks, way=float):
         self.title, self.way, self.ticks = title, way, ticks
@@ -125,7 +127,7 @@ class Axis:
 
 
 def linear(title, high):
-    """From 0, with four to eight steps of 1, 2 or 5."""
+    """Returns an axis from 0, with four to eight steps of 1, 2 or 5 times a power of ten."""
     high = high or 1
     step = 10 ** math.floor(math.log10(high / 4))
     step *= next(factor for factor in (1, 2, 5, 10) if high / (step * factor) <= 8)
@@ -135,7 +137,7 @@ def linear(title, high):
 
 
 def logarithmic(title, low, high, label=lambda value: f"{value:,.10g}"):
-    """Whole powers of ten, or, where there are few of those, 2 and 5 of each too."""
+    """Returns an axis with ticks at powers of ten. If these are few, it also has ticks at 2 and 5 times each power."""
     from_power, to_power = math.floor(math.log10(low)), math.ceil(math.log10(high))
     factors = (1, 2, 5) if to_power - from_power <= 2 else (1,)
     values = [factor * 10.0**power for power in range(from_power, to_power + 1) for factor in factors]
@@ -147,7 +149,7 @@ def logarithmic(title, low, high, label=lambda value: f"{value:,.10g}"):
 
 
 def frame(picture, across, up):
-    """Grid, labels and titles of two axes that lie already. Puts `below` under them."""
+    """Draws grid, labels and titles of two axes that already have their places. Moves `below` under them."""
     for value, label in up.ticks:
         y = up.at(value)
         picture.line([(across.begin, y), (across.end, y)], GRID)
@@ -163,7 +165,8 @@ def frame(picture, across, up):
 
 
 def apart(places, least, low, high):
-    """The places, moved so that none is nearer to the next than `least`, and, if there is room, inside of low to high."""
+    """Moves the places apart, so that neighbours have at least the distance `least`. They stay between low and high if
+    there is space."""
     order = sorted(range(len(places)), key=places.__getitem__)
     moved = list(places)
     for last, this in zip(order, order[1:]):
@@ -174,14 +177,14 @@ def apart(places, least, low, high):
 
 
 class Series:
-    """A line through points (x, y); `bold`: the one that the picture is about."""
+    """A line through points (x, y). `bold`: the line that the picture is about."""
 
     def __init__(self, name, points, colour, dashes="", bold=False):
         self.name, self.points, self.colour, self.dashes, self.bold = name, points, colour, dashes, bold
 
 
 def names_at_ends(picture, across, up, series):
-    """Right of the axes, each at the height where its line ends, or beside."""
+    """Writes each name to the right of the axes, at the height where its line ends, or as near as other names allow."""
     ends = [up.at(one.points[-1][1]) for one in series]
     for one, end, y in zip(series, ends, apart(ends, 16, up.end, up.begin)):
         x = across.at(one.points[-1][0])
@@ -190,7 +193,7 @@ def names_at_ends(picture, across, up, series):
 
 
 def lines(picture, across, up, series, names_width=150, height=330):
-    """A chart of lines over the whole width, beneath what is there."""
+    """Draws a chart of lines over the whole width, below the parts that the picture has already."""
     across.lies(90, WIDTH - names_width - 50)
     up.lies(picture.below + 20 + height, picture.below + 20)
     frame(picture, across, up)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engines side by side.
+ * Compares engines in contests.
  *
  * A contest is a workload with a number of producers. Its engines take turns, so that other load on
- * the machine affects all of them. All make the same operations. To check that, the sums of the ids
- * of scheduled and of expired timeouts must be equal.
+ * the machine affects all of them. All must make the same operations. To check that, the sums of
+ * the ids of scheduled and of expired timeouts are compared.
  */
 #include "run/compare.h"
 
@@ -22,14 +22,14 @@ struct contest {
 	const char *workload;
 	unsigned producers;
 	uint64_t ops;
-	/* Ours. */
+	/* The tick of tickwheel's engines. 0: the default. */
 	uint64_t tick_ns;
 };
 
 /*
- * The numbers are the same for all engines of a contest. With all engines, all contests take a
- * quarter of an hour on two processors, if an operation takes 6 us. Starts and warm-up of the
- * programs are nearly half of that time.
+ * All engines of a contest do the same number of operations. With all engines, all contests take a
+ * quarter of an hour on two processors, even if an operation takes 6 us. Nearly half of that time
+ * is the start and warm-up of the programs.
  */
 static const struct contest contests[] = {
 	{.workload = "schedule-cancel", .producers = 1, .ops = 3000000},
@@ -88,7 +88,10 @@ static void round_enter(struct round *round, const struct peer *peer)
 		abort();
 }
 
-/* The peer of that place: named, or no name is given, and it needs none. */
+/*
+ * Returns whether the peer takes part: the user has named it, or has named none and it takes part
+ * by default.
+ */
 static bool round_wants(const struct options *options, unsigned place)
 {
 	if (!options->engines)
@@ -191,7 +194,10 @@ static int round_report(const struct round *round)
 	return code;
 }
 
-/* For comparison: how long the system oversleeps now, while nothing else runs. */
+/*
+ * Measures how long the system oversleeps now, while nothing else runs. The lateness of `light` is
+ * compared with this.
+ */
 static int floor_run(const struct workload *workload, const struct options *options)
 {
 	if (workload->kind != WORKLOAD_KIND_LIGHT)
@@ -232,8 +238,8 @@ static bool asked_for(const struct contest *contest, const struct options *optio
 }
 
 /*
- * If the number of producers is given, contests that differ only in that number are one. A loop
- * always has one producer.
+ * Returns whether a contest would be a repetition: if the user gives the number of producers,
+ * contests that differ only in that number are the same. A loop always has one producer.
  */
 static bool is_repeated(const struct contest *contest, const struct options *options)
 {

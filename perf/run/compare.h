@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The engines side by side.
- */
+/* Compares engines in contests. */
 #ifndef PERF_RUN_COMPARE_H
 #define PERF_RUN_COMPARE_H
 
@@ -9,13 +7,13 @@
 
 #include <stdbool.h>
 
-/* Whether there is a contest that the operand means. */
+/* Returns whether the operand matches a contest. */
 bool compare_has(const char *operand);
 
 /*
- * Measures and reports every engine that is built in and asked for, in each contest that the operands
- * mean: the first repeat of each engine, then the second, and so on. Returns an exit code, after a
- * message where it is not EXIT_GOOD.
+ * Measures and reports every engine that is built in and chosen, in each contest that matches the
+ * operands. All engines make their first repeat, then all make the second, and so on. Returns an
+ * exit code, after a message if it is not EXIT_GOOD.
  */
 int compare_run(const struct options *options);
 

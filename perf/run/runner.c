@@ -15,7 +15,7 @@
 
 enum { TICK_DEFAULT_NS = 1000000 };
 
-/* The library's errors, and those of the system. */
+/* Reports an error of the library or of the system. */
 static int fail(const char *what, int error)
 {
 	fprintf(stderr, "tickwheel-perf: %s: not measured: %s\n", what, strerror(-error));
@@ -56,7 +56,10 @@ static int probe_passes(const struct probe *probe, unsigned repeat, double *ret_
 	return EXIT_GOOD;
 }
 
-/* `name` is "floor" or "queue": a probe's workload in the JSON is floor-clock and so on. */
+/*
+ * Measures and reports a probe. `name` is "floor" or "queue", and begins the name in the JSON, for
+ * example floor-clock.
+ */
 static int probe_report(const struct probe *probe, const char *name, unsigned repeat)
 {
 	char label[64];
@@ -115,7 +118,7 @@ double runner_clock_ns(const struct options *options)
 	return row_median(ns, PROBE_REPEAT);
 }
 
-/* A repeat of a workload on a peer, or of a replay. */
+/* The work of one repeat: a workload on a peer, or a replay. */
 struct job {
 	const struct peer *peer;
 	const struct workload *workload;
@@ -198,7 +201,7 @@ void runner_row_begin(const struct peer *peer, const struct peer_task *task, str
 		.ops = options->ops,
 		.early_allowed = !peer->ours,
 	};
-	/* The others have clocks and ticks of their own. */
+	/* Other engines have their own clocks and ticks, so these fields stay empty. */
 	if (!peer->ours)
 		return;
 	ret_row->wheel = options_wheel_names[options->wheel];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs workloads, probes and replays, each repeat in a process of its own, and reports them.
- */
+/* Runs workloads, probes and replays, each repeat in a child process, and reports them. */
 #ifndef PERF_RUN_RUNNER_H
 #define PERF_RUN_RUNNER_H
 
@@ -18,30 +16,35 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-/* Each returns an exit code, after a message where it is not EXIT_GOOD. */
+/* Each function of type int returns an exit code, after a message if it is not EXIT_GOOD. */
 
 /* Measures and reports probes, PROBE_REPEAT passes each. */
 int runner_probes(const struct probe *probes, const char *name, const char *title);
 
-/* As many passes as that, but PROBE_REPEAT at most. */
+/* Does the same with `repeat` passes each, but at most PROBE_REPEAT. */
 int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
 			 unsigned repeat);
 
-/* Measures the clock alone. The column "beside the clock" subtracts this figure. */
+/* Returns the cost of a clock read, or NAN. The column "beside the clock" subtracts this figure. */
 double runner_clock_ns(const struct options *options);
 
-/* One row of one engine. Zeros in the options take the workload's own figures. */
+/*
+ * Measures and reports one row of one engine. A zero in the options stands for the workload's own
+ * figure.
+ */
 int runner_workload(const struct peer *peer, const struct workload *workload,
 		    const struct options *options, double clock_ns);
 
-/* The steps of a run: fill in default options; make one repeat, which returns 0 or an exit code;
- * describe the row; and check it. */
+/*
+ * The steps of a run. They fill in default options, make one repeat, begin the row, and check the
+ * finished row.
+ */
 void runner_complete(struct options *options, const struct workload *workload);
 int runner_repeat(const struct peer *peer, const struct peer_task *task, struct sample *ret_sample);
 void runner_row_begin(const struct peer *peer, const struct peer_task *task, struct row *ret_row);
 int runner_judge(const struct row *row);
 
-/* run/turns.c: those that the operand means and that are measured in turns. */
+/* run/turns.c: runs the workloads that match the operand and that are measured in turns. */
 int runner_turns(const struct peer *ours, const char *operand, const struct options *options);
 
 int runner_replay(const struct options *options);

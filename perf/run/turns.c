@@ -12,7 +12,7 @@
 
 enum { TURNS_MOST = 16 };
 
-/* A workload, and what its repeats measured. */
+/* A workload, and the samples of its repeats. */
 struct turn {
 	const struct workload *workload;
 	struct options options;

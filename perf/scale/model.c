@@ -2,11 +2,12 @@
 /*
  * The model behind the curve of pending timeouts: cost = base + misses x miss cost.
  *
- * What is read evenly at random in a set of W bytes is found in a cache of C bytes with probability
- * C / W, so the miss cost of a set follows from the sizes of the caches, which the system tells, and
- * from the cost of a read in each of them, which a walk measures. How many reads of which set an
- * operation makes is known from the code (scale/parts.c). Reads that overlap cost less than that; the
- * model is an upper bound where the engine asks ahead, and the caches reach.
+ * If reads are spread uniformly over a set of W bytes, a read finds its line in a cache of C bytes
+ * with probability C / W. So the miss cost of a set follows from two inputs: the sizes of the
+ * caches, which the system reports, and the cost of a read in each of them, which a walk measures.
+ * The code shows how many reads of which set an operation makes (scale/parts.c). Reads that overlap
+ * cost less. So the model is an upper bound where the engine prefetches, as far as the caches
+ * reach.
  */
 #include "harness/child.h"
 #include "harness/measure.h"
@@ -26,12 +27,12 @@ enum { LEVELS = 4, MEMORY = 3, PASSES = 3, CACHE_FILES = 8 };
 struct level {
 	const char *name;
 	uint64_t bytes;
-	/* What the walk went through, and what a step of it cost. */
+	/* How many bytes the walk covered, and how long one step took. */
 	uint64_t walk_bytes;
 	double ns;
 };
 
-/* Sizes of a common machine, where the system does not tell. */
+/* The sizes of a common machine. They are used if the system does not report its own. */
 static struct level levels[LEVELS] = {
 	{.name = "l1", .bytes = 32 << 10},
 	{.name = "l2", .bytes = 1 << 20},
@@ -88,7 +89,10 @@ static uint64_t power_below(uint64_t bytes)
 	return power;
 }
 
-/* Half of a cache; of memory, four times what the last cache holds, where there is so much. */
+/*
+ * Chooses how many bytes each walk covers: half of each cache, and for memory four times the last
+ * cache, if so much memory is available.
+ */
 static void walks_choose(void)
 {
 	uint64_t available = scale_memory_available_bytes();
@@ -107,7 +111,7 @@ static int walk_body(const void *arg, void *result)
 {
 	const struct level *level = arg;
 
-	/* As the library's slabs have them. */
+	/* Uses huge pages, as the library's slabs do. */
 	*(double *)result = probe_walk_ns(level->walk_bytes, true);
 	return 0;
 }
@@ -154,7 +158,9 @@ static int level_measure(struct level *level)
 	return EXIT_GOOD;
 }
 
-/* Not in sysfs; some processors' line in cpuinfo has it. */
+/*
+ * Prints the reach of the TLB. It is not in sysfs, but some processors report it in /proc/cpuinfo.
+ */
 static void tlb_tell(void)
 {
 	char line[256];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The curves: their points, and how they are told.
- */
+/* The curves: their points, and how their results are printed. */
 #include "harness/measure.h"
 #include "run/runner.h"
 #include "scale/scale.h"
@@ -14,20 +12,21 @@
 #include <tickwheel.h>
 
 enum { REPEAT = 5, REPEAT_HUGE = 3, OPS = 1000000 };
-/* From here on a repeat takes a quarter of a minute. */
+/* With so many pending, a repeat takes a quarter of a minute or more. */
 #define HUGE_PENDING UINT64_C(50000000)
-/* A timeout with its entry, its handle in the harness, and some room. */
+/* The memory for one timeout: its node and slot entry, its handle in the harness, and a reserve. */
 #define BYTES_PER_PENDING UINT64_C(110)
 #define MEMORY_LEFT_BYTES (UINT64_C(1) << 30)
 
-/* The sets that the model knows: what a pending timeout has of them. */
+/* How many bytes each pending timeout adds to the two sets of the model: nodes and slot entries. */
 enum { NODE_BYTES = 64 };
 #define ENTRY_BYTES 8.4
 
 /*
- * Reads of a pair in lines that are somewhere in all of a set. Cancel at random: the canceller's of
- * the node, the worker's of its slot entry and of the node whose entry fills the hole. A fresh
- * timeout meets nobody: its node comes from the thread's stock, its entry is a slot's last.
+ * How often a pair reads a line at a random place of a set. A cancel of a random timeout makes
+ * these reads: the canceller reads the node, and the worker reads its slot entry and the node whose
+ * entry fills the hole. A fresh timeout makes none: its node comes from the thread's stock, and its
+ * entry is the last of a slot.
  */
 struct misses {
 	double producer_nodes;
@@ -84,12 +83,15 @@ static int pending_fill(struct scale_set *set)
 }
 
 /*
- * Below this, a random one is mostly still in ingress when it is cancelled, and never reaches the
- * wheel: another operation.
+ * If fewer are pending, a random timeout is mostly still in ingress when it is cancelled, and never
+ * reaches the wheel. That is a different operation.
  */
 #define RANDOM_BASE_PENDING UINT64_C(10000)
 
-/* Fresh and random by turns. */
+/*
+ * Returns the row that the prediction for point `i` starts from. Points of fresh and of random
+ * pairs alternate.
+ */
 static const struct row *pending_base(const struct scale_set *set, unsigned i)
 {
 	unsigned base = i % 2;
@@ -100,7 +102,10 @@ static const struct row *pending_base(const struct scale_set *set, unsigned i)
 	return &set->point[base].row;
 }
 
-/* Beyond a point that was measured. */
+/*
+ * Predicts a row from a measured row with fewer pending timeouts: adds the model's cost of the
+ * additional misses.
+ */
 static void predict(struct row *row, const struct row *first, const struct misses *misses)
 {
 	uint64_t least = first->part_at;
@@ -161,7 +166,10 @@ static int producers_fill(struct scale_set *set)
 	return EXIT_GOOD;
 }
 
-/* A pair takes its producer p and the worker w; as many processors as there are share them. */
+/*
+ * Predicts the cost of a pair with several producers. A pair costs its producer the time `pair` and
+ * the worker the time `worker`. The processors share this work.
+ */
 static double producers_predicted(const struct row *first, double producers, double processors)
 {
 	double pair = first->ns_per_op;
@@ -210,7 +218,7 @@ static struct scale_point *add_fire(struct scale_set *set, const char *name, uin
 	struct scale_point *point = scale_add(set, name, at, OPS, REPEAT);
 
 	point->run = scale_fire;
-	/* 1 ms to 1 s. */
+	/* Index of the range 1 ms to 1 s. */
 	point->parameter = 2;
 	return point;
 }
@@ -288,7 +296,10 @@ static void curve_tell(struct scale_set *set)
 	}
 }
 
-/* What the order of cancels makes no difference to. */
+/*
+ * Returns whether a shape is measured for an operation. Shapes that differ only in the order of
+ * cancels are measured only for cancel.
+ */
 static bool shape_of_op(enum scale_shape shape, enum scale_op op)
 {
 	return op == SCALE_CANCEL || (shape != SCALE_REVERSE && shape != SCALE_RANDOM);
@@ -337,7 +348,10 @@ static void worst_tell(const struct scale_set *set, enum scale_op op)
 	       worst->over_mean, scale_shape_names[worst->part_at]);
 }
 
-/* The one shape that the hardware does not see coming: what the misses alone ask for. */
+/*
+ * Predicts the cost of cancels in random order, the only shape that the hardware cannot prefetch:
+ * the mean plus the model's misses.
+ */
 static void random_tell(struct scale_set *set)
 {
 	double mean = mean_of(set, SCALE_CANCEL)->cpu_ns_per_op;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Curves: the frame that measures a part's points in turns.
- */
+/* Curves: measures the points of each part in turns. */
 #include "scale/scale.h"
 
 #include "harness/child.h"
@@ -143,7 +141,7 @@ static unsigned most_repeats(const struct scale_set *set)
 	return most;
 }
 
-/* Repeat by repeat, all points in turn. */
+/* Measures all points once, then all points again, and so on. */
 static int set_measure(struct scale_set *set)
 {
 	unsigned repeats = most_repeats(set);

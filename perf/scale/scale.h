@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curves: what an operation costs against one size at a time, and what the shapes cost that are
- * meant to hurt. A part is a set of points that are measured in turns, repeat by repeat, so that a
- * busy minute of the machine hits all of them.
+ * Curves show how the cost of an operation depends on one size at a time, and what unfavourable
+ * shapes cost. A part is a set of points. All points make one repeat, then all make the next, so
+ * that other load on the machine affects all of them.
  */
 #ifndef PERF_SCALE_SCALE_H
 #define PERF_SCALE_SCALE_H
@@ -17,11 +17,11 @@
 enum { SCALE_POINTS_MAX = 24, SCALE_NAME_BYTES = 48 };
 
 struct scale_point {
-	/* In the JSON: scale-PART-NAME. */
+	/* The name in the JSON: scale-PART-NAME. */
 	char name[SCALE_NAME_BYTES];
-	/* Where on the curve. */
+	/* The point's place on the curve. */
 	uint64_t at;
-	/* As in struct workload. */
+	/* Runs one repeat, as in struct workload. */
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	struct options options;
@@ -39,34 +39,46 @@ struct scale_set {
 struct scale_part {
 	const char *name;
 	const char *summary;
-	/* Adds the points; 0, or an exit code after a message. */
+	/* Adds the points. Returns 0, or an exit code after a message. */
 	int (*fill)(struct scale_set *set);
-	/* The curve, when all rows are there; may add to a row what is told in its JSON. */
+	/*
+	 * Prints the curve when all rows are complete. May add figures to a row, which then appear
+	 * in its JSON.
+	 */
 	void (*tell)(struct scale_set *set);
 };
 
 /* Ends with a NULL name. */
 extern const struct scale_part scale_parts[];
 
-/* The operands name parts; none: all of them. 0, or -1 after a message. */
+/* Checks the operands, which name parts; none stands for all. Returns 0, or -1 after a message. */
 int scale_check(const struct options *options);
 
 /* Returns an exit code. */
 int scale_run(const struct options *options);
 
-/* One more point, complete but for `run`; what was asked for goes before `ops` and `repeat`. */
+/*
+ * Adds a point, complete except for `run`. The user's options take precedence over `ops` and
+ * `repeat`.
+ */
 struct scale_point *scale_add(struct scale_set *set, const char *name, uint64_t at, uint64_t ops,
 			      unsigned repeat);
 
-/* As many pending as are asked for at most. */
+/* Returns `count`, or the user's limit of pending timeouts if that is lower. */
 uint64_t scale_pending(const struct scale_set *set, uint64_t count);
 
-/* 10 k, 5 M. */
+/* Writes a size in short form: 10k, 5m. */
 const char *scale_size(uint64_t value, char buffer[SCALE_NAME_BYTES]);
 
-/* scale/work.c. Pairs as fast as possible beside a trickle of 1-50 ms whose lateness is taken. */
+/*
+ * scale/work.c. Makes pairs as fast as possible, together with a few timeouts of 1-50 ms whose
+ * lateness is measured.
+ */
 int scale_trickle(const struct options *options, uint64_t unused, struct sample *ret_sample);
-/* scale/work.c. A ring of 1 M live, or fewer, of one of the ranges; and all fire. */
+/*
+ * scale/work.c. A ring of 1 M live timeouts, or fewer, with delays of one range; and timeouts of a
+ * range that all fire.
+ */
 int scale_ring(const struct options *options, uint64_t range, struct sample *ret_sample);
 int scale_fire(const struct options *options, uint64_t range, struct sample *ret_sample);
 
@@ -76,7 +88,7 @@ struct scale_range {
 	int64_t to_ns;
 };
 
-/* End with a NULL name. */
+/* Both end with a NULL name. */
 extern const struct scale_range scale_ring_ranges[];
 extern const struct scale_range scale_fire_ranges[];
 
@@ -95,14 +107,23 @@ enum scale_shape {
 extern const char *const scale_op_names[SCALE_OPS];
 extern const char *const scale_shape_names[SCALE_SHAPES];
 
-/* `which`: shape * SCALE_OPS + operation. As many at once as the options have operations. */
+/*
+ * Runs one operation on as many timeouts at once as the options have operations. `which`: shape *
+ * SCALE_OPS + operation.
+ */
 int scale_shape_run(const struct options *options, uint64_t which, struct sample *ret_sample);
 
-/* scale/model.c. 0: not known. */
+/* scale/model.c. Returns the available memory, or 0 if it is not known. */
 uint64_t scale_memory_available_bytes(void);
-/* scale/model.c. Measures the machine, once, and says what it has found. An exit code. */
+/*
+ * scale/model.c. Measures the machine once per process, and prints the results. Returns an exit
+ * code.
+ */
 int scale_model_begin(void);
-/* What a read costs beyond the first cache, in a set of so many bytes, evenly at random. */
+/*
+ * scale/model.c. Returns how much more a read at a random place of a set of `bytes` costs than a
+ * read in the first cache.
+ */
 double scale_model_extra_ns(uint64_t bytes);
 
 #endif

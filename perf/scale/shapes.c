@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes that are meant to hurt, one operation at a time, in virtual time: many timeouts are
- * scheduled, and then cancelled, or all expire. CPU time is that of all threads, until the worker
- * has caught up. Each operation runs once before it counts, so that memory is there.
+ * Unfavourable shapes, for one operation at a time, in virtual time. Many timeouts are scheduled,
+ * and then all are cancelled or all expire. The CPU time is that of all threads, until the worker
+ * has caught up. Each operation runs once before it is measured, so that all memory is allocated.
  *
- * Mean: deadlines even at random over an hour, cancelled in the order in which they were scheduled.
- * Of the others each is the mean but for what its name says.
+ * In the shape "mean", deadlines are uniformly distributed over an hour, and cancels come in the
+ * order of the schedules. Each other shape differs from it only in the property that its name
+ * states.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"
@@ -22,11 +23,17 @@
 enum {
 	FROM_TICKS = 10000,
 	SPAN_TICKS = 3600000,
-	/* Of both wheels: the slots of a ring, and the ticks of one slot of the third level. */
+	/*
+	 * A period of both wheels: the number of slots of the hashed wheel, and the ticks of one
+	 * slot of the third level of the hierarchical wheel.
+	 */
 	PERIOD_TICKS = 4096,
-	/* 2^k periods, for k below this: 35 years at 1 ms. */
+	/*
+	 * The delays are 2^k periods, for k below POWERS. With a tick of 1 ms that is up to 35
+	 * years.
+	 */
 	POWERS = 28,
-	/* Time goes on in so many steps until all have expired. */
+	/* Virtual time advances in so many steps until all timeouts have expired. */
 	STEPS = 256,
 };
 
@@ -54,8 +61,8 @@ struct stage {
 };
 
 /*
- * In one slot of a level that is wide; of the hashed wheel, which has no levels, on one of its
- * ring.
+ * Returns a delay such that all timeouts lie in one wide slot of a level. In the hashed wheel,
+ * which has no levels, they lie in one slot of its ring.
  */
 static uint64_t one_slot_ticks(const struct stage *stage, uint64_t i)
 {
@@ -138,7 +145,7 @@ static int timed(struct stage *stage, int (*operation)(struct stage *stage), enu
 	return error;
 }
 
-/* The last time counts. */
+/* Runs the operations twice. Only the second time is measured, because it overwrites the first. */
 static int stage_run(struct stage *stage)
 {
 	int error = 0;
@@ -154,7 +161,8 @@ static int stage_run(struct stage *stage)
 }
 
 /*
- * Forwards, backwards, or shuffled (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm P).
+ * Fills in the order of the cancels: forwards, backwards, or shuffled (Knuth, The Art of Computer
+ * Programming 2, 3.4.2, algorithm P).
  */
 static void order_fill(struct stage *stage)
 {

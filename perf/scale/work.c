@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workloads of the curves, besides those of workload/workload.h.
+ * Workloads of the curves, in addition to those of workload/workload.h.
  *
- * Trickle: pairs of schedule and cancel as fast as the producers can, and each of them schedules one
- * in 4,096 that is to fire in 1-50 ms: how late is the worker while all press on it?
- * Ring: cancel the oldest of those live, schedule a new one. Fire: all fire.
+ * Trickle: the producers make pairs of schedule and cancel as fast as they can. Before one in 4,096
+ * pairs a producer also schedules a timeout that fires in 1-50 ms. The workload shows how late the
+ * worker is under full load. Ring: a producer cancels its oldest live timeout and schedules a new
+ * one, again and again. Fire: all timeouts fire.
  */
 #include "harness/producer.h"
 #include "scale/scale.h"
@@ -39,7 +40,10 @@ static uint64_t trickles(uint64_t ops)
 	return (ops + TRICKLE_EVERY - 1) / TRICKLE_EVERY;
 }
 
-/* Of all producers, whose shares of the operations differ by one at most. */
+/*
+ * Returns the number for all producers together. Their shares of the operations differ by one at
+ * most.
+ */
 static uint64_t trickles_of_all(const struct options *options)
 {
 	uint64_t share = options->ops / options->producers;
@@ -98,7 +102,7 @@ int scale_trickle(const struct options *options, uint64_t unused, struct sample 
 	return producers_bench(options, &plan, ret_sample);
 }
 
-/* A process runs one workload. */
+/* The range of the delays. It can be global, because a process runs only one workload. */
 static struct scale_range range;
 
 static int64_t range_delay_ns(struct producer *producer)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-perf-scaled [timeouts]: what scaled timeouts cost, and the longest turn when the factor of
- * an engine falls from 1 to 0.1.
+ * tickwheel-perf-scaled [timeouts]: measures the cost of scaled timeouts, and the longest turn when
+ * the factor of an engine falls from 1 to 0.1.
  *
- * An engine in loop mode, polled without a pause by the only thread, has so many idle timeouts (by
- * default a million) of a kind with 1 s to 601 s. Their starts lie as if they had come evenly in the
- * last ten minutes. Each poll is taken by the CPU time of the thread, because that is the engine's work,
- * and by the wall clock, in which other programs have a part. After the drop nine of ten are overdue, and
- * run by a callback that counts.
+ * An engine in loop mode has so many idle timeouts (by default a million) of a scaled kind with 1 s
+ * to 601 s. The only thread polls it without a pause. The deadlines are set as if the timeouts had
+ * been started evenly over the last ten minutes. The program measures each poll in CPU time of the
+ * thread, which is the engine's own work, and in wall time, which includes other programs. After
+ * the drop nine of ten timeouts are overdue. Their callback only counts.
  *
  * Exit code: 0; 1 if a call failed, or if a timeout was lost.
  */
@@ -94,7 +94,7 @@ static void figure_print(const char *what, int64_t begin_ns)
 	printf("%-28s %7.1f ns each\n", what, (double)ns / (double)timeouts);
 }
 
-/* Turns until everything is in the wheel, and moved to its place there. */
+/* Takes turns until all timeouts are in the wheel and have been moved to their final slots. */
 static void settle(const char *what)
 {
 	int64_t until_ns = time_ns(CLOCK_MONOTONIC) + TW_MS(300) + (int64_t)timeouts * 1000;
@@ -119,7 +119,10 @@ static void load(void)
 	figure_print("touch a random one", begin_ns);
 }
 
-/* As if they had come one after the other: the last one now. */
+/*
+ * Sets deadlines as if the timeouts had been started one after the other, and the last one just
+ * now.
+ */
 static void spread(void)
 {
 	int64_t now_ns = tw_engine_now(engine) + TW_S(2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-perf top --durable: reads what the set counts, once a frame, and shows what came in
- * between. Its file is a new one in the folder of the option, and is removed afterwards. Ends with
- * the account of all timers, of which the file has to have those that are left.
+ * tickwheel-perf top --durable: reads the set's counters once for each frame, and shows the
+ * differences. It makes a new file in the folder of the option, and removes it afterwards. At the
+ * end it prints the account of all timers. The timers that are left must be in the file.
  */
 #include "top/durable.h"
 
@@ -25,12 +25,12 @@
 
 enum { TITLE_BYTES = 256, HOLD_MS = 10000, COUNTED_AT_ONCE = 10000 };
 
-/* One reading. */
+/* One reading of the counters. */
 struct reading {
 	int64_t at_ns;
 	int64_t cpu_ns;
 	struct tw_durable_stats stats;
-	/* By enum tw_durable_measurement. */
+	/* Indexed by enum tw_durable_measurement. */
 	struct tw_histogram histogram[3];
 };
 
@@ -42,7 +42,7 @@ struct top {
 	char title[TITLE_BYTES];
 	int64_t began_ns;
 	struct reading reading[2];
-	/* The one that comes next. */
+	/* Index of the next reading. */
 	unsigned turn;
 	struct durable_view view;
 };
@@ -68,7 +68,7 @@ static void histogram_fill(struct tw_histogram *ret, const struct reading *befor
 	(void)tw_histogram_subtract(ret, &before->histogram[measurement]);
 }
 
-/* What came since the reading before. */
+/* Fills in the figures of the time between two readings. */
 static void view_fill(struct top *top, const struct reading *before, const struct reading *now)
 {
 	struct durable_view *view = &top->view;
@@ -152,7 +152,7 @@ static int set_open(struct top *top)
 		error = tw_durable_store_file(top->path, &options.store);
 	if (error)
 		return error;
-	/* A demonstration may be of a file in memory. */
+	/* This level allows a file that lies in memory, which is enough for a demonstration. */
 	options.level = TW_DURABLE_LEVEL_PROCESS;
 	options.acked = durable_load_acked;
 	return tw_durable_open(top->bench.engine, kinds, 1, &options, &top->set);
@@ -173,7 +173,7 @@ static int count_one(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* How many timers the file has, after the set is closed. */
+/* Counts the timers that the file still has. The set must be closed. */
 static int left_count(const char *path, uint64_t *ret_count)
 {
 	const char *const kinds[] = {durable_load_kind.name};
@@ -196,7 +196,7 @@ static int left_count(const char *path, uint64_t *ret_count)
 	return error < 0 ? error : 0;
 }
 
-/* The verdict, in the words of `run`. */
+/* Prints the account, and returns the exit code. Uses the same words as the command `run`. */
 static int verdict(const struct durable_account *account, uint64_t left)
 {
 	bool whole = account->scheduled == account->runs + account->cancelled + left;

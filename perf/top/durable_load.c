@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The load of tickwheel-perf top --durable. Its account is of the process, because the hooks of the
- * set go on until the set is closed.
+ * The load of tickwheel-perf top --durable. Its account is global, because the set calls its hooks
+ * until it is closed, even after the load has ended.
  */
 #include "top/durable_load.h"
 
@@ -15,7 +15,7 @@
 
 enum { DELAY_FROM_US = 1000, PAYLOAD_BYTES = 64 };
 
-/* Own cache lines: what one thread writes is nobody else's. */
+/* Each member has its own cache lines, because its thread writes to it all the time. */
 struct durable_member {
 	alignas(64) struct durable_load *load;
 	struct random random;
@@ -33,7 +33,7 @@ struct durable_load {
 };
 
 static atomic_ullong scheduled, cancelled, runs;
-/* The context of a cancel. */
+/* Its address is the context of every cancel. */
 static char of_cancel;
 
 static void count_one(atomic_ullong *counter)

@@ -13,30 +13,30 @@
 
 struct durable_load;
 
-/* What the threads, and the hooks below, have seen. */
+/* The counts of the threads and of the hooks below. */
 struct durable_account {
 	uint64_t scheduled;
 	uint64_t cancelled;
 	uint64_t runs;
 };
 
-/* Where the command line gives nothing. */
+/* The defaults, if the command line gives no value. */
 enum { DURABLE_OPS_A_SECOND = 20000, DURABLE_PENDING = 20000 };
 
-/* The one kind of the load's timers. */
+/* The kind of all timers of the load. */
 extern const struct tw_durable_kind durable_load_kind;
 
-/* Hook of the set: it counts the cancels that are acknowledged. */
+/* Must be the acknowledgement hook of the set. Counts the acknowledged cancels. */
 void durable_load_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
-/* options: complete. 0 or a negative errno value. */
+/* Starts the threads. The options must be complete. Returns 0 or a negative errno value. */
 int durable_load_start(struct tw_durable *set, const struct options *options,
 		       struct durable_load **ret_load);
 
-/* Ends the threads and frees them. Returns the first error of one, or 0. */
+/* Ends the threads and frees the load. Returns the first error of a thread, or 0. */
 int durable_load_end(struct durable_load *load);
 
-/* After the set is closed: nothing changes any more. */
+/* Returns the account. The set must be closed, because until then the counts may change. */
 struct durable_account durable_load_account(void);
 
 #endif

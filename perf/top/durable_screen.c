@@ -11,15 +11,18 @@
 
 enum { PAIR_ROWS = 9, LINES = 18 };
 
-/* Where the figures of the counters are. */
+/* The columns of the counters' figures. */
 enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
 
-/* The left half: what has happened. The right one: what is. */
+/*
+ * A row has two halves. The left one (counted) shows a counter, the right one (held) shows a
+ * present value.
+ */
 struct counted {
 	const char *name;
 	uint64_t before;
 	uint64_t now;
-	/* More of it is for the operator. */
+	/* The figure is painted as an alarm if the counter has grown. */
 	bool alarming;
 };
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The pace of the frames of tickwheel-perf top.
- */
+/* Shows the frames of tickwheel-perf top at regular intervals. */
 #include "top/frames.h"
 
 #include "harness/measure.h"
@@ -30,7 +28,10 @@ static int frame(const struct top_frames *frames)
 	return error;
 }
 
-/* Until then; where the window changes, what is there is drawn anew. False: it is to end. */
+/*
+ * Waits until `until_ns`. If the window changes its size, draws the last frame again. Returns false
+ * if the program must end.
+ */
 static bool rest(const struct top_frames *frames, int64_t until_ns, bool drawn)
 {
 	while (terminal_wait(until_ns)) {
@@ -55,7 +56,10 @@ int top_frames_show(const struct top_frames *frames, const struct options *optio
 		if (++drawn == options->frames)
 			break;
 		next_ns += interval_ns;
-		/* Stopped for a while, it makes up for nothing. */
+		/*
+		 * If the program was stopped for a while, it does not make up for the missed
+		 * frames.
+		 */
 		if (next_ns < measure_now_ns())
 			next_ns = measure_now_ns() + interval_ns;
 	}

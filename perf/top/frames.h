@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames of tickwheel-perf top, one after the other. What is in them is the caller's.
+ * Shows the frames of tickwheel-perf top, one after the other. The caller decides what they
+ * contain.
  */
 #ifndef PERF_TOP_FRAMES_H
 #define PERF_TOP_FRAMES_H
@@ -9,16 +10,22 @@
 #include "top/page.h"
 
 struct top_frames {
-	/* The reading that the first frame is compared with. Returns 0 or a negative errno value. */
+	/*
+	 * Takes the reading that the first frame is compared with. Returns 0 or a negative errno
+	 * value.
+	 */
 	int (*begin)(void *context);
-	/* The reading of the next frame. Returns the same. */
+	/* Takes the reading of the next frame. Returns 0 or a negative errno value. */
 	int (*read)(void *context);
-	/* Draws what was read last. */
+	/* Draws the last reading. */
 	void (*draw)(void *context, unsigned rows, unsigned columns, struct top_text *ret_text);
 	void *context;
 };
 
-/* After terminal_open. Returns when the user wants to end, or the frames are done: 0, or an error of theirs. */
+/*
+ * Shows frames until the user ends the program, or all frames are done. terminal_open must have
+ * been called. Returns 0, or the error of a reading.
+ */
 int top_frames_show(const struct top_frames *frames, const struct options *options);
 
 #endif

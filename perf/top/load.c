@@ -15,13 +15,16 @@
 
 enum { PUSHED_OUT_EVERY = 8, DELAY_FROM_US = 1000 };
 
-/* Own cache lines: what one thread writes is nobody else's. */
+/* Each member has its own cache lines, because its thread writes to it all the time. */
 struct top_member {
 	alignas(64) struct top_load *load;
 	struct random random;
 	struct tw_handle *live;
 	uint64_t live_count;
-	/* The id of the next one; the oldest is `live_count` behind. */
+	/*
+	 * The first id. The next one is first_id + done, and the oldest live timeout has an id
+	 * lower by live_count.
+	 */
 	uint64_t first_id;
 	uint64_t done;
 	struct tally scheduled;

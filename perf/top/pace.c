@@ -12,7 +12,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
-/* Own cache lines: what one writes is nobody else's. */
+/* Each thread has its own cache lines, because it writes to this struct all the time. */
 struct pace_thread {
 	alignas(64) struct pace *pace;
 	pthread_t thread;
@@ -57,8 +57,8 @@ static int operate_until(struct pace_thread *self, uint64_t done)
 }
 
 /*
- * First as many as are to be live. Then at the rate that was asked for: what is behind is made up for,
- * where the machine can do it.
+ * First does as many operations as timers must be live. Then keeps the requested rate. If it falls
+ * behind, it catches up as far as the machine can.
  */
 static int keep_pace(struct pace_thread *self)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads that do operations at a pace, until they are told to end.
- */
+/* Threads that do operations at a fixed rate, until pace_end. */
 #ifndef PERF_TOP_PACE_H
 #define PERF_TOP_PACE_H
 
@@ -13,24 +11,35 @@
 struct pace;
 
 struct pace_work {
-	/* At the begin of each thread. NULL: nothing to do. Returns 0 or a negative errno value. */
+	/*
+	 * Called at the begin of each thread. NULL: there is nothing to do. Returns 0 or a negative
+	 * errno value.
+	 */
 	int (*begin)(void);
-	/* One operation. Returns 0; -EAGAIN: it is to be done again, a little later; or an error, which ends
-	 * the thread. */
+	/*
+	 * Does one operation. Returns 0; -EAGAIN if the operation must be tried again a little
+	 * later; or an error, which ends the thread.
+	 */
 	int (*operate)(void *member);
-	/* A member for each thread. */
+	/* An array with one member for each thread. */
 	void *members;
 	size_t member_bytes;
 };
 
-/* How many live timers a thread keeps: its share of `pending`, 1 or more. */
+/* Returns how many live timers a thread keeps: its share of `pending`, at least 1. */
 uint64_t pace_live(const struct options *options, unsigned index);
 
-/* Each thread first does as many operations as it keeps live timers; then its share of `ops` a second. `work` is
- * copied. Returns 0 or a negative errno value; then no thread is left. */
+/*
+ * Starts the threads. Each first does as many operations as it keeps live timers, and then its
+ * share of `ops` a second. Copies `work`. Returns 0, or a negative errno value after ending all
+ * threads.
+ */
 int pace_start(const struct pace_work *work, const struct options *options, struct pace **ret_pace);
 
-/* Ends the threads, and frees. Returns the first error of one, or 0. NULL: 0. */
+/*
+ * Ends the threads, and frees the pace. Returns the first error of a thread, or 0. NULL is
+ * accepted.
+ */
 int pace_end(struct pace *pace);
 
 #endif

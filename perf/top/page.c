@@ -56,7 +56,7 @@ const char *page_grouped(char *cell, uint64_t number)
 	return cell;
 }
 
-/* Three digits of it, and its unit. */
+/* Writes a value with three digits and its unit. */
 static const char *scaled(char *cell, double value, const char *const *units, double step)
 {
 	while (value >= step * 0.9995 && units[1] != NULL) {

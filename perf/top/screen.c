@@ -10,13 +10,16 @@
 
 enum { CELL_BYTES = PAGE_CELL_BYTES, PAIR_ROWS = 8, BAR_FROM_COLUMN = 44 };
 
-/* Where the figures of the counters are. */
+/* The columns of the counters' figures. */
 enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
 
-/* Of the levels of the hierarchical wheel each has slots so many times as wide as the one below. */
+/*
+ * The hierarchical wheel: each level's slots are 2^LEVEL_STEP_BITS times as wide as those of the
+ * level below.
+ */
 enum { LEVEL_STEP_BITS = 6, LEVELS = 11 };
 
-/* Empty ones included. */
+/* How many lines the screen has apart from the levels, empty ones included. */
 enum { LINES_BESIDE_LEVELS = 21 };
 
 static uint64_t rate(const struct top_view *view, uint64_t before, uint64_t now)
@@ -24,7 +27,10 @@ static uint64_t rate(const struct top_view *view, uint64_t before, uint64_t now)
 	return page_rate(view->interval_s, before, now);
 }
 
-/* The left half: what has happened. The right one: what is. */
+/*
+ * A row has two halves. The left one (counted) shows a counter, the right one (held) shows a
+ * present value.
+ */
 struct counted {
 	const char *name;
 	uint64_t before;
@@ -56,7 +62,10 @@ static void counted_fill(const struct top_view *view, struct counted *row)
 	memcpy(row, all, sizeof(all));
 }
 
-/* A few late ticks are the system's. If more than a tenth of all are late, the worker is too slow. */
+/*
+ * Returns whether the worker is too slow: more than a tenth of all ticks are late. The system
+ * itself causes a few late ticks.
+ */
 static bool falls_behind(const struct top_view *view)
 {
 	uint64_t late = view->now.catch_up_ticks - view->before.catch_up_ticks;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tickwheel-perf top shows: figures in, lines of text out. Knows no terminal and no engine.
+ * The screen of tickwheel-perf top. It turns figures into lines of text, and depends on no terminal
+ * and no engine.
  */
 #ifndef PERF_TOP_SCREEN_H
 #define PERF_TOP_SCREEN_H
@@ -13,7 +14,10 @@
 
 enum { TOP_LEVELS_MAX = 16 };
 
-/* Pending timeouts by level, as tw_engine_dump told so long ago; not `known`: nobody has. */
+/*
+ * Pending timeouts by level, as tw_engine_dump reported them `age_s` ago. If `known` is false,
+ * there is no such report.
+ */
 struct top_levels {
 	bool known;
 	double age_s;
@@ -24,25 +28,25 @@ struct top_levels {
 struct top_view {
 	const char *title;
 	double up_s;
-	/* Between the two readings of the counters. */
+	/* The time between the two readings of the counters. */
 	double interval_s;
 	uint64_t tick_ns;
 	struct tw_stats before;
 	struct tw_stats now;
-	/* Of the time in between. */
+	/* Histograms of the time between the readings. */
 	struct tw_histogram lateness;
 	struct tw_histogram duration;
 	struct top_levels levels;
 	uint64_t rss_bytes;
-	/* Of one processor, in percent. */
+	/* CPU time, in percent of one processor. */
 	double cpu_percent;
 };
 
-/* As many lines as there are rows at most, none longer than there are columns. */
+/* Draws at most `rows` lines, none longer than `columns`. */
 void top_screen_draw(const struct top_view *view, unsigned rows, unsigned columns,
 		     struct top_text *ret_text);
 
-/* One line of a dump. What is not about levels is passed over. */
+/* Takes one line of a dump. Ignores lines that are not about levels. */
 void top_levels_take(struct top_levels *levels, const char *line);
 
 #endif

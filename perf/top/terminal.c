@@ -2,8 +2,9 @@
 /*
  * The terminal of tickwheel-perf top.
  *
- * Signals are blocked in all threads, and come through only while the main thread waits: so none is
- * lost between a look and a wait, and none ends the program in the middle of a frame.
+ * Signals are blocked in all threads, and are delivered only while the main thread waits in ppoll.
+ * So no signal is lost between a check and a wait, and none ends the program in the middle of a
+ * frame.
  */
 #include "top/terminal.h"
 
@@ -19,7 +20,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* The other screen, without a cursor; and back. */
+/* Switches to the alternate screen and hides the cursor, and the reverse. */
 #define SCREEN_TAKE "\033[?1049h\033[?25l\033[2J"
 #define SCREEN_GIVE "\033[?25h\033[?1049l"
 #define HOME "\033[H"
@@ -28,13 +29,16 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-/* The sixteen colours that each terminal has, so its own theme decides on light and dark. */
+/*
+ * Uses only the sixteen colours that every terminal has, so the terminal's theme decides between
+ * light and dark.
+ */
 static const char *const styles_coloured[TOP_STYLES] = {
 	[TOP_PLAIN] = "\033[0m",
 	[TOP_TITLE] = "\033[0;1m",
 	[TOP_HEADING] = "\033[0;1;34m",
 	[TOP_RATE] = "\033[0;32m",
-	/* Both of one colour, so that the marks join to a bar. */
+	/* Text and background have the same colour, so that the characters form a bar. */
 	[TOP_BAR] = "\033[0;36;46m",
 	[TOP_ALARM] = "\033[0;1;31m",
 };
@@ -45,8 +49,8 @@ static const char *const styles_plain[TOP_STYLES] = {
 
 static struct {
 	const char *const *styles;
-	bool screen;   /* stdout is one */
-	bool keyboard; /* stdin is one */
+	bool screen;   /* stdout is a terminal */
+	bool keyboard; /* stdin is a terminal */
 	struct termios before;
 	sigset_t mask_before;
 	volatile sig_atomic_t ended;
@@ -58,7 +62,7 @@ static void on_end(int signal)
 	terminal.ended = 1;
 }
 
-/* A wait ends by it. */
+/* Does nothing, but the signal ends a wait. */
 static void on_resize(int signal)
 {
 	(void)signal;
@@ -81,7 +85,10 @@ static void signals_take(void)
 	(void)sigprocmask(SIG_BLOCK, &mask, &terminal.mask_before);
 }
 
-/* Keys at once and unseen. Ctrl-C stays a signal; nothing stops the program with the screen taken. */
+/*
+ * Delivers keys at once and without an echo. Ctrl-C stays a signal. Ctrl-Z is switched off, because
+ * it would stop the program while it has the screen.
+ */
 static void keyboard_take(void)
 {
 	struct termios keys;
@@ -97,7 +104,10 @@ static void keyboard_take(void)
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &keys);
 }
 
-/* https://no-color.org: set and not empty. */
+/*
+ * Returns whether to use colours. NO_COLOR forbids them if it is set and not empty
+ * (https://no-color.org).
+ */
 static bool colours_wanted(void)
 {
 	const char *refused = getenv("NO_COLOR");
@@ -158,7 +168,7 @@ static void line_show(const struct top_line *line)
 	fputs(LINE_REST_CLEAR, stdout);
 }
 
-/* No line end behind the last line: it would scroll. */
+/* Writes no line end after the last line, because the screen would scroll. */
 static void screen_show(const struct top_text *text)
 {
 	fputs(HOME, stdout);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plain terminal (ECMA-48 escape sequences, 80 x 24 and up), or a file that gets one frame after
- * the other without any. One per process.
+ * The output is a plain terminal (ECMA-48 escape sequences, 80 x 24 or more), or a file that gets
+ * the frames without escape sequences. There is one per process.
  */
 #ifndef PERF_TOP_TERMINAL_H
 #define PERF_TOP_TERMINAL_H
@@ -12,21 +12,23 @@
 #include <stdint.h>
 
 /*
- * Before there are threads: signals that end the program wait for terminal_wait from here on. Where
- * stdout is a terminal, takes the whole screen.
+ * Must be called before there are other threads. From then on, signals that end the program are
+ * delivered only in terminal_wait. If stdout is a terminal, takes the whole screen.
  */
 void terminal_open(void);
 
-/* Gives back what was taken, as it was. */
+/* Restores the terminal. */
 void terminal_close(void);
 
-/* As it is now; 80 x 24 where nobody knows. */
+/* Stores the present size, or 80 x 24 if it is not known. */
 void terminal_size(unsigned *ret_rows, unsigned *ret_columns);
 
 void terminal_show(const struct top_text *text);
 
-/* Until then (CLOCK_MONOTONIC), or a change of size. False: the user wants to end (q, Ctrl-C), or somebody
- * does (SIGTERM, SIGHUP). */
+/*
+ * Waits until `until_ns` (CLOCK_MONOTONIC), or until the size changes. Returns false if the user
+ * (q, Ctrl-C) or another process (SIGTERM, SIGHUP) ends the program.
+ */
 bool terminal_wait(int64_t until_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-perf top: reads what the engine counts, once a frame, and shows what came in between.
- * Ends with the account of all timeouts, which the counters have no part in.
+ * tickwheel-perf top: reads the engine's counters once for each frame, and shows the differences.
+ * At the end it prints the account of all timeouts, which does not use these counters.
  */
 #include "top/top.h"
 
@@ -20,16 +20,19 @@
 #define NS_PER_S 1e9
 #define NS_PER_MS INT64_C(1000000)
 /*
- * The worker tells its levels between two turns: it is not waited for much longer than a turn
- * takes.
+ * How long to wait for the dump of the levels. The worker makes it between two turns, so it should
+ * not take much longer than a turn.
  */
 #define LEVELS_WAIT_NS (100 * NS_PER_MS)
 
 enum { TITLE_BYTES = 256, DUMP_BYTES = 16384 };
-/* While it looks, nothing expires: at most one part in so many of the time. */
+/*
+ * Nothing expires while the worker makes a dump. So dumps may take at most one part in
+ * LEVELS_REST_PARTS of the time.
+ */
 enum { LEVELS_REST_PARTS = 100 };
 
-/* One reading. */
+/* One reading of the counters. */
 struct reading {
 	int64_t at_ns;
 	int64_t cpu_ns;
@@ -45,9 +48,9 @@ struct top {
 	char title[TITLE_BYTES];
 	int64_t began_ns;
 	struct reading reading[2];
-	/* The one that comes next. */
+	/* Index of the next reading. */
 	unsigned turn;
-	/* The levels were told then, and are looked at again then. */
+	/* When the levels were dumped, and when they will be dumped again. */
 	int64_t levels_at_ns;
 	int64_t levels_next_ns;
 	struct top_view view;
@@ -113,7 +116,7 @@ static int reading_take(struct tw_engine *engine, struct reading *reading)
 	return error;
 }
 
-/* What came since the reading before. */
+/* Fills in the figures of the time between two readings. */
 static void view_fill(struct top *top, const struct reading *before, const struct reading *now)
 {
 	struct top_view *view = &top->view;
@@ -186,7 +189,7 @@ static void title_write(struct top *top)
 		       options_wheel_names[options->wheel], options->tick_ns / 1000);
 }
 
-/* The verdict, in the words of `run`. */
+/* Prints the account, and returns the exit code. Uses the same words as the command `run`. */
 static int verdict(const struct account *account)
 {
 	bool whole = account_whole(account);

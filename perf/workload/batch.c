@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * batch: so many timeouts scheduled at a time, and so many cancelled, by one call each or by single
- * calls in the same shape; with nothing else pending, or where a million are.
+ * batch: schedules and cancels groups of timeouts, each group by one call, or by single calls for
+ * comparison. Either nothing else is pending, or a million timeouts are.
  *
- * One operation is a pair, one schedule and one cancel, whoever makes it. Empty: schedule for 30 s,
- * cancel; the worker has not come to them. Scope: the same, by single schedules into a scope, and its end;
- * the scope is made and freed outside of what is looked at. Live: as live-ring, the oldest are cancelled in the wheel and
- * new ones take their places.
+ * One operation is a pair: one schedule and one cancel. Without "live", timeouts are scheduled for
+ * 30 s and cancelled before the worker has taken them. Scope: the same, by single schedules into a
+ * scope and the end of the scope; creating and destroying the scope is not timed. Live: as in
+ * live-ring, the oldest timeouts are cancelled in the wheel, and new ones replace them.
  *
- * Every sixteenth batch is looked at by itself too, each of its sides: the median of what the library's calls
- * take, without the reading of the clock around them.
+ * In every sixteenth batch, the schedules and the cancels are also timed separately. The result is
+ * the median time of the library's calls, minus the cost of the clock reads around them.
  */
 #include "harness/measure.h"
 #include "harness/producer.h"
@@ -20,7 +20,7 @@
 
 enum { SIZE_MOST = 1024, LIVE = 1024 * 1024, LOOK_EVERY = 16 };
 
-/* What the workload's parameter says. */
+/* The meaning of the workload's parameter. */
 struct shape {
 	size_t size;
 	bool single;
@@ -32,7 +32,7 @@ static struct shape shape;
 static struct tw_item items[SIZE_MOST];
 static struct tw_scope *scope;
 
-/* What the batches that are looked at take, and what a look takes. */
+/* The times of the batches that are timed separately, and the cost of a clock read. */
 static struct histogram schedules_ns, cancels_ns, looks_ns;
 static uint64_t batches;
 static int64_t begun_ns;
@@ -49,7 +49,7 @@ static void side_end(struct histogram *side_ns)
 
 	if (batches % LOOK_EVERY != 0)
 		return;
-	/* A reading costs what two of them in a row differ by: nothing else comes between. */
+	/* The difference of two readings in a row is the cost of one clock read. */
 	ended_ns = measure_now_ns();
 	looked_ns = measure_now_ns();
 	histogram_add(side_ns, ended_ns - begun_ns);
@@ -118,7 +118,7 @@ static int any_schedule(struct producer *producer, struct tw_handle *ret_handles
 	return error;
 }
 
-/* The same work in both shapes: each item is filled in anew. */
+/* Fills in all items anew, also for single calls, so that the work is the same in all shapes. */
 static int schedule(struct producer *producer, uint64_t id, struct tw_handle *ret_handles)
 {
 	for (size_t i = 0; i < shape.size; i++) {
@@ -148,7 +148,7 @@ static size_t any_cancel(const struct tw_handle *handles)
 	return cancelled;
 }
 
-/* None of them has expired. */
+/* Cancels a batch. All cancels must succeed, because none of the timeouts has expired. */
 static int cancel(struct producer *producer, uint64_t id, const struct tw_handle *handles)
 {
 	size_t cancelled = any_cancel(handles);
@@ -162,7 +162,7 @@ static int prepare(struct producer *producer)
 {
 	int error = 0;
 
-	/* None of these is looked at. */
+	/* Keeps side_begin and side_end from timing these batches. */
 	batches = 1;
 	for (uint64_t i = 0; shape.live && i < producer->live_count && !error; i += shape.size)
 		error = schedule(producer, producer->first_id + i, &producer->live[i]);
@@ -214,7 +214,10 @@ int workload_batch(const struct options *options, uint64_t parameter, struct sam
 		.live = (parameter & WORKLOAD_BATCH_LIVE) != 0,
 		.scope = (parameter & WORKLOAD_BATCH_SCOPE) != 0,
 	};
-	/* Whole batches, by one producer, which has the items to itself. */
+	/*
+	 * There must be only one producer, because `items` is shared. The number of operations is
+	 * rounded up to whole batches.
+	 */
 	if (options->producers != 1)
 		return -EINVAL;
 	plan.ops = (options->ops + shape.size - 1) / shape.size * shape.size;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * date-at, date-wall, date-step: what a date costs compared with a deadline, and what a step of the
- * wall clock costs.
+ * date-at, date-wall, date-step: compares the cost of a date with that of a deadline, and measures
+ * the cost of a step of the wall clock.
  *
- * date-at, date-wall: one operation is one schedule for 1 to 2 hours from now, by a deadline or by a
- * date. CPU time is that of all threads until the wheel holds all timeouts, because the worker
+ * date-at, date-wall: one operation is one schedule for 1 to 2 hours from now, by a deadline or by
+ * a date. CPU time is that of all threads until the wheel holds all timeouts, because the worker
  * computes the deadline of a date.
  *
- * date-step: so many dates are pending in virtual time, and the wall clock is set forward by a second.
+ * date-step: many dates are pending in virtual time, and the wall clock is set forward by a second.
  * One operation is one date that the worker files anew.
  */
 #include "harness/bench.h"
@@ -27,7 +27,7 @@ static int64_t wall_now_ns(void)
 	return TW_S(now.tv_sec) + now.tv_nsec;
 }
 
-/* All by dates, or all by deadlines, from `now_ns` on. */
+/* Schedules all timeouts, either by dates or by deadlines, for 1 to 2 hours after `now_ns`. */
 static int schedule_all(struct bench *bench, bool dates, int64_t now_ns, struct sample *sample)
 {
 	struct random random = random_seeded(1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fire: as many timeouts of 1-1000 ms as the producers can schedule, and all of them fire.
+ * fire: the producers schedule timeouts of 1-1000 ms as fast as they can, and all of them fire.
  *
- * Wall time is that of the producers' schedules, page faults of fresh memory included; CPU time is
- * that of all threads until the last callback has run. Every eighth timeout's lateness is taken: a
- * clock read in each callback would be a tenth of the figure.
+ * The wall time is that of the producers' schedules, including page faults of fresh memory. The CPU
+ * time is that of all threads until the last callback has run. The lateness is measured only for
+ * every eighth timeout, because a clock read in each callback would be a tenth of the cost.
  */
 #include "harness/producer.h"
 #include "harness/shape.h"

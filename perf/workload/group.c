@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * group: several threads schedule through a group of so many engines, as fast as they can, and all fire.
+ * group: several threads schedule through a group of engines, as fast as they can, and all timeouts
+ * fire.
  *
- * One operation is a timeout from its schedule to the end of its callback. ns per operation is wall time
- * from the first schedule until the last callback has run, over all of them; delays are 1-50 ms, so that
- * the workers are what is measured as soon as there are more timeouts than that is long.
+ * One operation is a timeout from its schedule to the end of its callback. ns per operation is the
+ * wall time from the first schedule until the last callback has run, divided by the number of
+ * timeouts. The delays are only 1-50 ms. So if there are so many timeouts that they take much
+ * longer than that, the workers' speed decides the result.
  */
 #include "harness/bench.h"
 #include "harness/crew.h"
@@ -21,7 +23,7 @@ enum { ENGINES_MOST = 16 };
 #define STOP_NS INT64_C(60000000000)
 
 static struct tw_group *group;
-/* One for each worker, in the order of their first callbacks. */
+/* The counts of the workers, one for each, in the order of their first callbacks. */
 static struct expiry expiries[ENGINES_MOST];
 static _Atomic uint32_t expiries_taken;
 static int64_t caught_up_ns;
@@ -64,7 +66,10 @@ static uint64_t expired(void)
 	return count;
 }
 
-/* Losing some must end, not hang. */
+/*
+ * Waits until all timeouts have fired. The wait is bounded, so that a lost timeout does not hang
+ * the program.
+ */
 static int caught_up(void *context)
 {
 	const struct crew *crew = context;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle and held: what an engine costs that has nothing to do.
+ * idle and held: the cost of an engine that has nothing to do.
  *
- * Idle: one timeout for 60 s. Held: millions for 600-3600 s. Then the voluntary context switches of
- * all threads but the harness's own, and the CPU time of the process, are taken over 3 s, or over
- * the first minute. ns per operation is one schedule; for idle a cold one.
+ * Idle: one timeout for 60 s is pending. Held: millions for 600-3600 s are pending. Then two
+ * figures are measured, over 3 s for idle and over the first minute for held: the voluntary context
+ * switches of all threads but the harness's own, and the CPU time of the process. ns per operation
+ * is the cost of one schedule; for idle the caches are cold.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * keyed-replace, keyed-cancel, keyed-get: a million keys of 16 bytes, each with an entry for 30 to
- * 60 s; schedule or replace a random one, cancel a random one, look a random one up. A replace is
- * always for 60 s, as an idle timeout is extended; in keyed-replace-any it is for 30 to 60 s, so
- * that half of them are for an earlier time than before. keyed-bare-…: the same with liburcu's hash
- * table alone, which is the floor that these stand on.
+ * keyed-replace, keyed-cancel, keyed-get: there are a million keys of 16 bytes, each with an entry
+ * for 30 to 60 s. An operation replaces a random entry, cancels one, or looks one up. A replace is
+ * always for 60 s, like an idle timeout that is extended. In keyed-replace-any it is for 30 to 60
+ * s, so half of the replaces set an earlier deadline. keyed-bare-… does the same with liburcu's
+ * hash table alone, which is the lower bound of the cost.
  *
- * A thousand operations are timed together. What was cancelled is scheduled again between, and that
- * is not timed; CPU time has it.
+ * KEYED_BATCH operations are timed together. Cancelled entries are scheduled again between the
+ * batches. That is not in the wall time, but in the CPU time.
  */
 #include "workload/keyed.h"
 #include "harness/bench.h"
@@ -21,7 +21,7 @@
 #define FAR_NS INT64_C(60000000000)
 #define FLUSH_TIMEOUT_NS INT64_C(60000000000)
 
-/* One run at a time, in a process of its own. */
+/* The state of the run. It is global, because a process makes only one run. */
 static struct {
 	struct bench bench;
 	struct tw_keyed *table;
@@ -124,8 +124,8 @@ static int prepare(struct producer *producer)
 		return -ENOMEM;
 	error = put_all(producer, own->order, producer->live_count);
 	/*
-	 * In the order in which they were put they lie side by side, and the next one is
-	 * prefetched.
+	 * Entries lie in memory in the order in which they were put. In that order the processor
+	 * would prefetch the next one, so the operations use another order.
 	 */
 	keyed_shuffle(producer, own->order);
 	return error;

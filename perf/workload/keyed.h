@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the keyed workloads and the bare hash table beside them share: keys, and an order in which
- * they come that no cache foresees.
+ * Shared by the keyed workloads and the workloads on the bare hash table: keys, and a random order
+ * of them that a processor cannot prefetch.
  */
 #ifndef PERF_WORKLOAD_KEYED_H
 #define PERF_WORKLOAD_KEYED_H
@@ -13,11 +13,14 @@
 #include <stdlib.h>
 
 enum {
-	/* Operations that are timed together; what has to be put right again comes between. */
+	/*
+	 * How many operations are timed together. Cancelled entries are put back between two
+	 * batches.
+	 */
 	KEYED_BATCH = 1024,
 };
 
-/* By a workload's parameter. */
+/* The values of a workload's parameter. */
 enum keyed_work { KEYED_REPLACE, KEYED_REPLACE_ANY, KEYED_CANCEL, KEYED_GET };
 
 struct keyed_key {
@@ -30,13 +33,13 @@ static inline uint64_t keyed_mixed(uint64_t z)
 	return z ^ (z >> 32);
 }
 
-/* 16 bytes. */
+/* Returns a key of 16 bytes. */
 static inline struct keyed_key keyed_key(uint64_t number)
 {
 	return (struct keyed_key){{keyed_mixed(number + 1), number}};
 }
 
-/* Another order. */
+/* Shuffles the order. */
 static inline void keyed_shuffle(struct producer *producer, uint32_t *order)
 {
 	for (uint64_t i = 1; i < producer->live_count; i++) {
@@ -48,7 +51,10 @@ static inline void keyed_shuffle(struct producer *producer, uint32_t *order)
 	}
 }
 
-/* Numbers of a producer's keys, `first` and on, each once, at random. NULL: no memory. */
+/*
+ * Returns the numbers of a producer's keys, from `first` on, each once, in random order. Returns
+ * NULL if there is no memory.
+ */
 static inline uint32_t *keyed_order(struct producer *producer, uint64_t first)
 {
 	uint32_t *order = malloc((producer->live_count + 1) * sizeof(*order));
@@ -60,14 +66,17 @@ static inline uint32_t *keyed_order(struct producer *producer, uint64_t first)
 	return order;
 }
 
-/* workload/keyed_bare.c: liburcu's hash table alone, with as many nodes. A step works on `count`
- * keys of the order; put is not timed, and puts back what cancel has taken. */
+/*
+ * workload/keyed_bare.c: the same operations on liburcu's hash table alone, with as many nodes. A
+ * step works on `count` keys of the order. put is not timed; it puts back the nodes that cancel has
+ * taken.
+ */
 int keyed_bare_open(uint64_t keys, uint64_t producers);
 void keyed_bare_close(void);
 void keyed_bare_put(unsigned producer, const uint32_t *order, uint64_t count);
 void keyed_bare_step(enum keyed_work work, unsigned producer, const uint32_t *order,
 		     uint64_t count);
-/* Waits for a grace period where it is time for one; not timed. */
+/* Waits for a grace period if few nodes are free. This is not timed. */
 void keyed_bare_flush(unsigned producer);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The floor of keyed timeouts: liburcu's hash table with nodes that hold a key and nothing else,
- * which come from a stock and go back to it by hundreds, after a grace period that is not timed.
+ * The lower bound of the cost of keyed timeouts: liburcu's hash table alone. Its nodes hold only a
+ * key. They come from a stock, and return to it many at a time, after a grace period that is not
+ * timed.
  *
- * _LGPL_SOURCE is set here for sections without a call. The functions it inlines are small; the
- * harness is a program that comes with its source, so the LGPL's terms for them are met.
+ * This file defines _LGPL_SOURCE, so that read-side sections are inlined. The functions that it
+ * inlines are small. The harness comes with its source, so it meets the LGPL's terms for them.
  */
 #define _LGPL_SOURCE
 
@@ -22,7 +23,7 @@ struct bare {
 	struct keyed_key key;
 };
 
-/* One producer's: nodes that are free, and those that wait for a grace period. */
+/* The nodes of one producer that are free, and those that wait for a grace period. */
 struct stock {
 	struct bare *free[STOCK];
 	struct bare *used[STOCK];
@@ -125,7 +126,7 @@ static void get(uint32_t number)
 void keyed_bare_put(unsigned producer, const uint32_t *order, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		if (count > STOCK) /* at first */
+		if (count > STOCK) /* only the first put, for all keys */
 			stocks[producer].free[stocks[producer].free_count++] =
 				&stocks[producer].nodes[i];
 		replace(&stocks[producer], order[i]);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * light and crowded: 1,000 timeouts of 1-50 ms a second, all fire: how late are they?
+ * light and crowded: 1,000 timeouts of 1-50 ms are scheduled each second, and all fire. The result
+ * is how late they are.
  *
- * Light: nothing presses. Crowded: meanwhile the hierarchical wheel comes to a far slot with a crowd
- * in it, all of which has to be filed anew, and is due only at the end of the time that the slot is
- * for, after the measurement.
+ * Light: there is no other work. Crowded: during the measurement the hierarchical wheel reaches a
+ * far slot with very many timeouts, and must file all of them anew. They are due only at the end of
+ * the slot's time, after the measurement.
  *
- * Each producer sleeps between two schedules. ns per operation is the time inside schedule, a wake
- * of the sleeping worker included where there was one, and the harness's own clock read.
+ * Each producer sleeps between two schedules. ns per operation is the time inside schedule. It
+ * includes the wake-up of the sleeping worker, if there was one, and the harness's own clock read.
  */
 #include "harness/measure.h"
 #include "harness/producer.h"
 #include "harness/shape.h"
 #include "workload/workload.h"
 
-/* Of the wheel's slot from tick 16384 to 20480, near its end. */
+/* The crowd's ticks lie near the end of the wheel's slot that covers the ticks 16384 to 20480. */
 enum { CROWD_TICK = 20000, CROWD_TICKS = 400 };
 
 static int schedule_one(struct producer *producer, uint64_t id)
@@ -27,7 +28,10 @@ static int schedule_one(struct producer *producer, uint64_t id)
 	return error;
 }
 
-/* The worker is told of them in time: they are in the wheel before the first of the others. */
+/*
+ * Schedules the crowd. It is in the wheel before the other timeouts are scheduled, because the
+ * harness flushes the engine in between.
+ */
 static int prepare(struct producer *producer)
 {
 	int64_t tick_ns = (int64_t)producer->bench->options->tick_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live-ring: a server with a million requests under way.
+ * live-ring: a server with a million pending requests.
  *
  * Each producer owns its share of the live timeouts, oldest first in a ring. One operation is a
- * pair: cancel the oldest, schedule a new one for 30-60 s in its place. Ids count up, so that the
- * id of the oldest is known without keeping it.
+ * pair: cancel the oldest, schedule a new one for 30-60 s in its place. Ids are consecutive, so
+ * that the id of the oldest timeout need not be stored.
  */
 #include "harness/producer.h"
 #include "harness/shape.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loop-*: a loop's own timeouts, while many others are pending.
+ * loop-*: the timeouts of an event loop, while many others are pending.
  *
- * No second thread. One operation is a pair: schedule for 60-3600 s, cancel at once; the caller
- * gives the time, and only the owner touches the timeouts. The others wait for as long. Rivals of
- * event loops do the same in peer/loop.h.
+ * There is no second thread. One operation is a pair: schedule for 60-3600 s, and cancel at once.
+ * The caller computes the deadlines, and the timeouts are owner-only. The other pending timeouts
+ * have delays of the same range. The event loops among the peers do the same in peer/loop.h.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"
@@ -25,7 +25,7 @@ static int prepare(struct bench *bench, struct random *random, uint64_t live, st
 			return error;
 		tally_add(&sample->account.scheduled, id);
 	}
-	/* They are in the wheel. */
+	/* The poll moves them into the wheel. */
 	return tw_engine_poll(bench->engine, 0) < 0 ? -1 : 0;
 }
 

@@ -3,10 +3,10 @@
  * pending-* and pending-fresh-*: does the cost of an operation depend on how many timeouts are
  * pending?
  *
- * One operation is a pair, for 60-3600 s. Fresh: schedule one, and cancel that one. Else: cancel a
- * random one of those pending, and schedule a new one in its place. The handles are asked for ahead
- * of use, so that a cache miss in the harness's own array is not taken for the library's. A pending
- * timeout's id is its place in the array.
+ * One operation is a pair; delays are 60-3600 s. Fresh: schedule a timeout and cancel it.
+ * Otherwise: cancel a random pending timeout, and schedule a new one in its place. The harness
+ * prefetches the handles, so that cache misses in its own array do not count as the library's. A
+ * pending timeout's id is first_id plus its index in the array.
  */
 #include "harness/producer.h"
 #include "workload/workload.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * periodic: what a run of a periodic timeout costs the worker.
+ * periodic: the cost of a run of a periodic timeout for the worker.
  *
- * So many chains, each of 1 s, spread evenly over that second: at a fixed rate that makes up for missed
- * runs, at one that skips them, or with a fixed delay; the last two read the clock after each run. ns per
- * operation is one schedule. CPU time is that of all threads (the worker; the others sleep) during 2 s, by the runs that
- * fell into them, so it has the callback, which counts, and the worker's sleep and wake of each tick.
+ * Chains with a period of 1 s are spread evenly over that second. They have a fixed rate that makes
+ * up for missed runs, a fixed rate that skips them, or a fixed delay. With the last two the worker
+ * reads the clock after each run. ns per operation is the cost of one schedule. The CPU time is
+ * that of all threads during 2 s, divided by the runs in that time. Only the worker is awake then.
+ * So the figure includes the callback, which counts, and the worker's sleep and wake-up at each
+ * tick.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"
@@ -19,7 +21,7 @@
 
 static _Atomic uint64_t runs;
 
-/* One writer, so no read-modify-write is needed. */
+/* There is only one writer, so no atomic read-modify-write is needed. */
 static void on_run(struct tw_handle self, void *arg)
 {
 	(void)self;

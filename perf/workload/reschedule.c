@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reschedule-later, reschedule-earlier: the idle timeouts of a thousand connections, pushed out at each
- * packet; or drawn in, each time to an earlier deadline than before.
+ * reschedule-later, reschedule-earlier: the idle timeouts of a thousand connections get a later
+ * deadline at each packet, or each time an earlier deadline.
  *
- * One operation is one reschedule. Later: to 60 s from now, connection after connection. Earlier: from
- * an hour down to a minute, in as many steps as there are rounds over all connections.
+ * One operation is one reschedule. Later: to 60 s from now, for one connection after the other.
+ * Earlier: the delay falls from an hour to a minute, by one step in each round over all
+ * connections.
  */
 #include "harness/producer.h"
 #include "workload/workload.h"
@@ -39,7 +40,7 @@ static inline int reschedule_one(struct producer *producer, struct tw_handle han
 	return tw_reschedule_at(handle, producer->at_now_ns + delay_ns);
 }
 
-/* One after the other; the delay is less by `step_ns` from round to round. */
+/* Reschedules one timeout after the other. The delay falls by `step_ns` after each round. */
 static int run(struct producer *producer, int64_t delay_ns, int64_t step_ns)
 {
 	uint64_t at = 0;

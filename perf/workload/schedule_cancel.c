@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * schedule-cancel: a request timeout whose answer comes at once.
+ * schedule-cancel: a request timeout that is cancelled at once, because the answer comes at once.
  *
  * One operation is a pair: schedule for 30 s, cancel. Nothing stays pending.
  */

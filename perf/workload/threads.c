@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads: a server with many threads, each with a few timeouts under way.
+ * threads: a server with many threads, each with a few pending timeouts.
  *
- * Each producer owns a window of timeouts, oldest first. One operation is a pair: cancel the oldest,
- * schedule a new one in its place. Of the new ones a share is due after 1 ms, and fires if its cancel
- * comes later; the others are for 30-60 s.
+ * Each producer owns a window of timeouts, oldest first. One operation is a pair: cancel the
+ * oldest, schedule a new one in its place. A part of the new timeouts is due after 1 ms, and fires
+ * if the cancel comes later. The others have delays of 30-60 s.
  */
 #include "harness/producer.h"
 #include "harness/shape.h"

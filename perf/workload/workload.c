@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of workloads: sizes and repeats when the command line gives none.
- */
+/* The table of workloads, with their sizes and repeats if the command line gives none. */
 #include "workload/workload.h"
 
 #include "workload/keyed.h"

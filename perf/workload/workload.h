@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The kinds of workloads that other engines can run too. A workload without a kind is tickwheel's alone. */
+/*
+ * The kinds of workloads that other engines can run too. Only tickwheel can run a workload without
+ * a kind.
+ */
 enum {
 	WORKLOAD_KIND_SCHEDULE_CANCEL = 1 << 0,
 	WORKLOAD_KIND_LIVE_RING = 1 << 1,
@@ -25,52 +28,63 @@ enum {
 struct workload {
 	const char *name;
 	const char *summary;
-	/* Runs one repeat in the calling process, which should be young. 0 or the library's error.
-	 * The options are complete: no zeros. */
+	/*
+	 * Runs one repeat in the calling process, which should be a new child. The options are
+	 * complete: no number is 0 for "default". Returns 0 or the library's error.
+	 */
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	uint64_t ops;
-	/* Measured in turns with the others that an operand means, repeat by repeat. */
+	/*
+	 * The repeats of this workload alternate with those of other such workloads that match the
+	 * operand.
+	 */
 	bool in_turns;
-	/* 0: one. */
+	/* The default number of producers. 0: one. */
 	unsigned producers;
 	unsigned repeat;
-	/* Its ns per operation hold a clock read that can be set apart. */
+	/* Its ns per operation include a clock read, whose cost can be subtracted. */
 	bool beside_clock;
-	/* Knows --loop. */
+	/* The workload supports --loop. */
 	bool loop_able;
-	/* 0: a millisecond. */
+	/* The engine's tick. 0: a millisecond. */
 	uint64_t tick_ns;
 	/* WORKLOAD_KIND_…, or 0. */
 	unsigned kind;
-	/* --ops and --producers mean nothing to it. */
+	/* The workload ignores --ops and --producers. */
 	bool fixed_size;
 };
 
-/* Keys of the keyed workloads. */
+/* The number of keys of the keyed workloads. */
 #define WORKLOAD_KEYED_KEYS 1000000
 
-/* All of them; ends with a NULL name. */
+/* All workloads. Ends with a NULL name. */
 extern const struct workload workloads[];
 
-/* Whether `operand` means this workload: its name, or the part of it before the size. */
+/*
+ * Returns whether `operand` is the name of this workload, or the name of its family, such as
+ * "batch".
+ */
 bool workload_matches(const struct workload *workload, const char *operand);
 
-/* The timeouts of each producer of workload_threads. */
+/* How many timeouts each producer of workload_threads has pending. */
 #define WORKLOAD_THREADS_WINDOW 100
 
-/* What becomes of missed runs; 0: they are made up for. */
+/*
+ * The parameter of workload_periodic: skip missed runs, or use a fixed delay. 0: make up for missed
+ * runs.
+ */
 enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
 /* How workload_date's timeouts are scheduled, or that it measures a step of the wall clock. */
 enum { WORKLOAD_DATE_AT, WORKLOAD_DATE_WALL, WORKLOAD_DATE_STEP };
-/* Bits of workload_batch's parameter, beside the size of a batch. */
+/* Bits of workload_batch's parameter, in addition to the size of a batch. */
 enum {
 	WORKLOAD_BATCH_SINGLE = 1 << 16,
 	WORKLOAD_BATCH_LIVE = 1 << 17,
 	WORKLOAD_BATCH_SCOPE = 1 << 18,
 };
 
-/* One repeat each; `live` is how many timeouts stay pending meanwhile. */
+/* Each runs one repeat. `live` is how many timeouts stay pending meanwhile. */
 int workload_schedule_cancel(const struct options *options, uint64_t unused,
 			     struct sample *ret_sample);
 int workload_live_ring(const struct options *options, uint64_t live, struct sample *ret_sample);
@@ -81,7 +95,7 @@ int workload_reschedule(const struct options *options, uint64_t earlier, struct 
 int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample);
 int workload_date(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
-/* An enum keyed_work (workload/keyed.h); and the hash table alone. */
+/* `work`: an enum keyed_work (workload/keyed.h). The second one uses the hash table alone. */
 int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_keyed_bare(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);

@@ -9,14 +9,14 @@
  * can free it. If the timeout is in the wheel, the canceller notifies the worker by a push, unless
  * a reschedule pushes the node anyway.
  *
- * The canceller touches the engine only inside a section in which it saw the timeout alive. That
- * keeps the engine from being freed (E10). The worker's own thread takes a shorter path
- * (turn/direct.h).
+ * The canceller touches the engine only inside an RCU section in which it saw the timeout alive.
+ * Stop waits for such sections before it lets the engine be freed (E10). The worker's own thread
+ * takes a shorter path (turn/direct.h).
  *
- * A periodic timeout that waits is cancelled like all others, and its canceller also frees its
- * chain's block. If it runs, the canceller sets a bit of its state word, and the thread that runs
- * it does the rest (expiry/periodic.c). If it has returned to the wheel before the swap, it is
- * cancelled there.
+ * If a periodic timeout waits, it is cancelled like all others, and the canceller also frees its
+ * chain's block. If its callback runs, the canceller sets the bit `over` in the state word, and the
+ * thread that runs the callback does the rest (expiry/periodic.c). If the timeout has returned to
+ * the wheel before the canceller's swap, the canceller cancels it there.
  *
  * Progress. Lock-free: a swap fails only if transfer, the timeout's end, or a reschedule has
  * changed the state word first.
@@ -41,8 +41,8 @@
 #include <tickwheel/timeout.h>
 
 /*
- * The fields that a cancel needs after its swap. They are copied before it, because afterwards the
- * node may serve another timeout.
+ * The fields that a cancel needs after its swap. The canceller copies them before the swap, because
+ * after it the node may serve another timeout.
  */
 struct victim {
 	struct twi_node *node;
@@ -79,16 +79,19 @@ static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, stru
 		count = twi_lane_end_count_as(lane, &lane->cancelled_count, 1);
 	if (TWI_UNLIKELY(worker->pending_limit != 0))
 		twi_limit_give(worker);
-	/* Only the ring's stale entry names the node, so this thread owns it. */
+	/*
+	 * If the timeout was in a ring, only a stale entry still names the node, so this thread
+	 * owns it.
+	 */
 	if (state == TWI_WORD_INIT)
 		twi_pool_give_warm(&thread->stock, node);
 	return count;
 }
 
 /*
- * Cancels a timeout in a ring, a link queue or the wheel. Must be called inside a section. Repeats
- * the swap if transfer or a reschedule changed the state word, until the timeout is cancelled or
- * has ended. Returns true if this call cancelled it.
+ * Cancels a timeout in a ring, a link queue or the wheel. Must be called inside an RCU section.
+ * Repeats the swap if transfer or a reschedule changed the state word, until the timeout is
+ * cancelled or has ended. Returns true if this call cancelled it.
  */
 static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			   struct twi_thread *thread, uint64_t *word)
@@ -98,16 +101,18 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 
 	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
-		 * If stop's sweep has begun, it frees the cancelled nodes that it finds, and no
-		 * thread reads the queue. RELAXED: the finisher either set the flag before this
-		 * section, or sets it and then waits for the section (E10).
+		 * True if stop's sweep has begun: it frees the cancelled nodes that it finds, and
+		 * no thread reads the queue any more. RELAXED: the finisher (the thread that
+		 * completes stop) either set the flag before this RCU section, or sets it and then
+		 * waits until the section ends (E10).
 		 */
 		bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 		TWI_TEST_POINT("cancel:wheeled");
 		/*
 		 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails
-		 * because the timeout has ended, acquires the writes of its end. LIN of cancel.
+		 * because the timeout has ended, acquires the writes of the thread that ended it.
+		 * Linearization point of cancel.
 		 */
 		if (!twi_cas_acq_rel(&victim->node->word, word,
 				     twi_word_to(*word, TWI_WORD_CANCELLED)))
@@ -122,8 +127,8 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			lane_cancelled(worker, lane, thread, handle, TWI_WORD_WHEELED, false);
 		TWI_TEST_POINT("cancel:won");
 		/*
-		 * If QUEUED is set, the thread that rescheduled pushes the node to the worker
-		 * anyway.
+		 * If QUEUED is set, the rescheduling thread pushes the node to the worker. A second
+		 * push would link the node twice.
 		 */
 		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
 			twi_lane_push_cancelled(worker, lane, victim->node);
@@ -133,8 +138,8 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 }
 
 /*
- * Returns true if this call cancelled the timeout. Otherwise `*word` is the state word that the
- * node had instead.
+ * Returns true if this call cancelled the timeout. Otherwise `*word` is the state word that this
+ * call found in the node.
  */
 static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 			  struct victim *ret_victim, uint64_t *word)
@@ -147,7 +152,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	 * swap would fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
-	/* E10: stop keeps the engine until the section ends. */
+	/* E10: stop does not let the engine be freed until the RCU section ends. */
 	twi_rcu_enter();
 	/*
 	 * E4: these fields belong to our timeout only if a compare-and-swap below succeeds.
@@ -161,8 +166,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	};
 	TWI_TEST_POINT("cancel:read");
 	/*
-	 * E4: if the timeout has ended, acquires what its callback wrote. The state is read first
-	 * because a swap that expects the wrong state would fail.
+	 * E4: if the timeout has ended, acquires what its callback wrote. The state is read before
+	 * the swap, because a swap that expects the wrong state would fail.
 	 */
 	*word = twi_load_acquire(&node->word);
 	TWI_TEST_POINT("cancel:seen");
@@ -211,10 +216,7 @@ local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi
 	}
 }
 
-/*
- * Cancels a timeout in the wheel of `worker`, which belongs to the calling thread. Returns true if
- * this call cancelled it.
- */
+/* Cancels a timeout in the calling thread's own wheel. Returns true if this call cancelled it. */
 static inline TWI_WORKER_UNCHECKED bool
 own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *ret_victim)
 {
@@ -227,9 +229,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	uint64_t word = twi_load_relaxed(&node->word);
 	uint64_t cancelled = twi_word_to(word, TWI_WORD_CANCELLED);
 
-	/*
-	 * RELAXED: only the thread that finishes the engine sets it, and that would be this thread.
-	 */
+	/* RELAXED: only the thread that owns the wheel sets `sweeping`, and that is this thread. */
 	bool sweeping = twi_load_relaxed(&worker->sweeping);
 
 	if (twi_node_worker(node) != worker)
@@ -244,16 +244,17 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 		/* RELAXED: only the owner accesses the state word of an owner-only timeout. */
 		twi_store_relaxed(&node->word, cancelled);
 	/*
-	 * If the node is also queued, the worker meets it in the queue, so the general path must
-	 * handle it.
+	 * If the node is also in the cancel queue (QUEUED), the worker will find it there. Only the
+	 * general path handles that case.
 	 */
 	else if (sweeping ||
 		 (word & ~TWI_WORD_RESCHEDULED) !=
 			 twi_word_to(handle.generation, TWI_WORD_WHEELED) ||
 		 /*
 		  * E4: releases our writes to a thread that sees CANCELLED. Acquires from a
-		  * reschedule, so that the finisher sees the rescheduler's pin (thread/pin.h). If
-		  * the swap fails, the general path looks again. LIN of cancel.
+		  * reschedule, so that the thread that completes stop sees the rescheduler's pin
+		  * (thread/pin.h). If the swap fails, the general path looks again. Linearization
+		  * point of cancel.
 		  */
 		 !twi_cas_acq_rel(&node->word, &word, cancelled))
 		return false;
@@ -261,7 +262,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* Returns whether a run of the chain is under way and no cancel has stopped the chain yet. */
+/* Returns whether the chain's callback runs, and no cancel has stopped the chain yet. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
 	return twi_word_same(word, handle.generation) && twi_word_running(word) &&
@@ -269,8 +270,8 @@ static bool chain_runs(struct tw_handle handle, uint64_t word)
 }
 
 /*
- * If the calling thread runs the chain that was cancelled, this run is the chain's last. Offers its
- * slot of the limit to the first schedule from inside the run.
+ * If the calling thread runs the chain that it has cancelled, this run is the chain's last one. The
+ * chain's share of the pending limit is then offered to the first timeout that this run schedules.
  */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
@@ -291,8 +292,11 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	struct twi_worker *worker;
 	bool won = false;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
-	/* E4: belongs to our timeout only if the swap succeeds, as in victim_cancel. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	/*
+	 * E4: the worker that is read here belongs to our timeout only if the swap succeeds, as in
+	 * victim_cancel.
+	 */
 	worker = twi_node_worker(node);
 	/*
 	 * RELAXED: the swap decides. If it fails, victim_cancel reads the state word again, with
@@ -300,14 +304,16 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	 */
 	*ret_word = twi_load_relaxed(&node->word);
 	TWI_TEST_POINT("cancel:running");
-	/* E4: releases our writes to the thread that ends the run. LIN of cancel. */
+	/*
+	 * E4: releases our writes to the thread that ends the run. Linearization point of cancel.
+	 */
 	while (!won && chain_runs(handle, *ret_word))
 		won = twi_cas_release(&node->word, ret_word, *ret_word | TWI_WORD_OVER);
 	if (won) {
 		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = twi_lane_made_of(worker, thread);
 
-		/* The number is not used, because the worker has nothing to do. */
+		/* The returned number is not needed, because the worker has nothing to do. */
 		(void)twi_lane_end_count_as(lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
@@ -328,9 +334,9 @@ static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 static int local_cancel(struct tw_handle handle, struct twi_thread *thread);
 
 /*
- * The general path of a thread that knows no wheel. It may find that the thread owns the timeout
- * after all, and then calls local_cancel. That call cannot lead back here, because own_cancel
- * handles every owner-only timeout.
+ * The general path for a thread whose wheel_of is NULL. If it finds that the thread owns the
+ * timeout after all, it calls local_cancel. local_cancel does not return to this path then, because
+ * own_cancel handles every owner-only timeout.
  */
 static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
@@ -354,7 +360,7 @@ static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *
 	return TW_CANCEL_DONE;
 }
 
-/* The general path of a thread that knows its wheel. */
+/* The general path for a thread whose wheel_of is set. */
 static TWI_NOINLINE int local_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
 	struct victim victim;
@@ -376,7 +382,10 @@ static TWI_NOINLINE int any_cancel(struct tw_handle handle)
 						      : lane_cancel(handle, thread);
 }
 
-/* Returns whether the timeout is fresh and its cancel needs no further step. */
+/*
+ * Returns whether the timeout is fresh and its cancel is short: the stock has room for the node,
+ * the engine has no limit, and the kind has no finaliser.
+ */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,
 						   struct twi_node *node)
@@ -401,8 +410,8 @@ static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle 
 }
 
 /*
- * Ends a quick cancel that has further work to do. Must be called inside a section, which it
- * leaves.
+ * Finishes a quick cancel that has more work to do, such as a finaliser. Must be called inside an
+ * RCU section. Leaves the section.
  */
 static TWI_NOINLINE int quick_end(struct tw_handle handle)
 {
@@ -420,8 +429,8 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 }
 
 /*
- * The fast path of pending_cancel. It serves an attached thread and a timeout that is probably
- * still in a ring, with the state word that it got when it was scheduled.
+ * The fast path of pending_cancel, for an attached thread and a timeout that is probably still in a
+ * ring. Its state word has then not changed since the timeout was scheduled.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
@@ -430,12 +439,12 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	struct twi_worker *worker;
 	uint64_t word = handle.generation;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
 	 * E4: releases our writes, as in pending_cancel. If the swap fails, the general path looks
-	 * again. LIN of cancel.
+	 * again. Linearization point of cancel.
 	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
@@ -453,7 +462,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* Cancels in a process that was forked, or under ThreadSanitizer (base/tsan.h). */
+/* Called in a process that is a forked child, or under ThreadSanitizer (base/tsan.h). */
 static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 {
 	int outcome;
@@ -461,7 +470,10 @@ static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 	if (twi_handle_inherited_release(handle))
 		return -ECHILD;
 	outcome = any_cancel(handle);
-	/* A callback that still runs has not published its writes. */
+	/*
+	 * If the callback still runs, it has not published its writes, so there is nothing to
+	 * acquire.
+	 */
 	if (outcome != TW_CANCEL_RUNNING && outcome != TW_CANCEL_STOPPED)
 		twi_handle_acquire(handle);
 	return outcome;
@@ -471,12 +483,15 @@ int tw_cancel(struct tw_handle handle)
 {
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return twi_misuse_handle(handle);
-	/* A thread that knows a wheel is attached, and is not in a forked child. */
+	/*
+	 * A thread whose wheel_of is set is attached and not in a forked child, so neither must be
+	 * checked.
+	 */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_cancel(handle);
 	if (TWI_UNLIKELY(twi_fork_epoch != 0))
 		return forked_cancel(handle);
-	/* RELAXED: the swap decides. */
+	/* RELAXED: only selects a path. The swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.generation &&
 	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
 		return quick_cancel(handle);
@@ -484,7 +499,8 @@ int tw_cancel(struct tw_handle handle)
 }
 
 /*
- * Returns whether the caller would wait for itself, because it runs the timeout or is the worker.
+ * Returns whether the caller would wait for itself, because it runs this timeout's callback or is
+ * the worker.
  */
 static bool wait_is_for_us(const struct twi_node *node, const struct twi_worker *worker)
 {
@@ -506,8 +522,9 @@ static int word_wait(struct twi_node *node, uint64_t word, int64_t until_ns)
 
 	TWI_TEST_POINT("cancel_wait:seen");
 	/*
-	 * RELAXED: the waiter's bit and the end of the run change the same state word, so one of
-	 * them comes first. If the bit was first, the end of the run finds it and wakes the waiter.
+	 * RELAXED: the waiter sets its bit in the same state word that the end of the run changes,
+	 * so one of the two comes first. If the bit comes first, the thread that ends the run sees
+	 * it and wakes the waiter. Otherwise this swap fails.
 	 */
 	if (word != waited && !twi_cas_relaxed(&node->word, &word, waited))
 		return 0;
@@ -534,7 +551,10 @@ int tw_cancel_wait(struct tw_handle handle, int64_t timeout_ns)
 		 */
 		word = twi_load_acquire(&node->word);
 		outcome = outcome_of(handle, word);
-		/* If an executor has rejected the timeout, it is pending again. */
+		/*
+		 * If an executor has rejected the timeout, it is pending again and can be
+		 * cancelled.
+		 */
 		if (TWI_UNLIKELY(twi_word_same(word, handle.generation) && twi_word_pending(word)))
 			outcome = tw_cancel(handle);
 		if (outcome != TW_CANCEL_RUNNING) {

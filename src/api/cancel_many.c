@@ -2,27 +2,28 @@
 /*
  * tw_cancel_many.
  *
- * A sweep is the work of one section. It cancels waiting timeouts, in a ring or in the wheel of one
- * engine, each by its own swap (LIN), as in cancel.c. It works in blocks. A block is a row of
- * consecutive handles whose timeouts wait in the same place. A locked instruction waits until all
- * stores before it are in the cache. So a block makes all its swaps first, with as few stores as
- * possible between them.
+ * A sweep is the work of one RCU section. It cancels timeouts that wait in a ring or in an engine's
+ * wheel. Each is cancelled by its own swap, the linearization point, as in cancel.c. A sweep works
+ * in blocks. A block is a row of consecutive handles whose timeouts belong to one engine and wait
+ * in the same place. A locked instruction waits until all stores before it are in the cache. So a
+ * block makes all its swaps first, with as few stores as possible between them.
  *
- * All other work follows for the whole block. The cancels are counted. Nodes out of a ring go back
- * to the stock together. Nodes in the wheel are added to one batch of pushes (ingress/batch.h), so
- * that the worker sees them all at once. Until the push or the return to the stock, no other thread
- * touches such a node. A node in the wheel is freed by reclaim, which learns of it only by the
- * push. A node out of a ring belongs to the canceller since the swap.
+ * All other work follows once for the whole block. The sweep counts the cancels. If the nodes were
+ * in a ring, the sweep returns them to the stock together: since the swap they belong to the
+ * canceller. If they are in the wheel, the sweep adds them to one batch of pushes
+ * (ingress/batch.h), so that the worker sees them all at once. Only reclaim frees a node in the
+ * wheel, and reclaim learns of the node only by the push. So no other thread touches a swapped node
+ * before that.
  *
- * A block ends after a timeout with a finaliser, because the finaliser must run outside of any
- * section: it may block or call the library. It also ends before a timeout of another engine or in
- * another place. All other timeouts are cancelled by tw_cancel, outside of the section: those that
- * are periodic, queued by a reschedule, in a link queue, running, ended, or owner-only.
+ * A block ends after a timeout with a finaliser. The finaliser may block or call the library, so it
+ * must run outside of the RCU section. A block also ends before a timeout of another engine or in
+ * another place. Outside of the section, tw_cancel handles all other timeouts: those that are
+ * periodic, queued by a reschedule, in a link queue, running, ended, or owner-only.
  *
- * Progress. Wait-free, because a swap that fails is not repeated here. Only the timeouts that are
- * left to tw_cancel have its lock-free progress. If a thread is stopped in the middle, it holds
- * back the memory of at most a block. The timeouts that its sweep has cancelled in the wheel wait
- * for its push.
+ * Progress. Wait-free, because a swap that fails is not repeated here. Timeouts that are left to
+ * tw_cancel have the progress of tw_cancel, which is lock-free. If a thread is stopped in the
+ * middle, the memory of at most one block waits for it. The worker also cannot free the nodes that
+ * the sweep has cancelled in the wheel before the thread pushes them.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -39,26 +40,26 @@
 
 enum {
 	/*
-	 * How many handles ahead a node's cache line is prefetched. The line may be in the worker's
-	 * core or in memory.
+	 * The nodes of so many following handles are prefetched, because their cache lines may be
+	 * in the worker's core or in memory.
 	 */
 	AHEAD = 16,
 	/*
-	 * How many swaps are made in a row. The block is small enough for its nodes to stay in the
+	 * The largest number of swaps in a row. A block is small enough that its nodes stay in the
 	 * nearest cache until the rest of the work is done.
 	 */
 	BLOCK = 32,
 };
 
-/* The state of one section. */
+/* The state of one RCU section. */
 struct sweep {
 	struct twi_thread *thread;
 	struct twi_worker *worker; /* NULL: nothing is cancelled yet */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
-	bool sweeping;               /* stop frees the cancelled nodes that it finds */
-	bool batch_begun;            /* a timeout was in the wheel */
+	bool sweeping;               /* stop frees cancelled nodes itself, so none is pushed */
+	bool batch_begun;            /* `batch` is in use: a timeout was in the wheel */
 	bool other;                  /* the next handle must be cancelled by tw_cancel */
 	void *node[BLOCK];           /* swapped, but not counted, pushed or freed yet */
 	struct twi_batch batch;
@@ -67,7 +68,7 @@ struct sweep {
 	void *arg;
 };
 
-/* The fields of a timeout that are needed after its swap. */
+/* The fields of a timeout that are needed after its swap, when the node may no longer be read. */
 struct victim {
 	const struct tw_kind *kind;
 	void *arg;
@@ -90,8 +91,8 @@ static inline void sweep_begin(struct sweep *sweep)
 	sweep->other = false;
 	sweep->finaliser = NULL;
 	/*
-	 * E10: the section lasts from the first look at a timeout that is pending to the last
-	 * access to its engine.
+	 * E10: the RCU section lasts from the first look at a pending timeout to the last access to
+	 * its engine. Stop waits for its end before the engine may be freed.
 	 */
 	twi_rcu_enter();
 }
@@ -117,8 +118,8 @@ static void sweep_engine(struct sweep *sweep, struct twi_worker *worker)
 	sweep->lane = twi_lane_of(worker, sweep->thread);
 	sweep->units = 0;
 	/*
-	 * RELAXED: as in pending_cancel (cancel.c). One load is enough for the whole section,
-	 * because the finisher waits for the section.
+	 * RELAXED: as in pending_cancel (cancel.c). One load is enough for the whole RCU section,
+	 * because the thread that completes stop waits for the section.
 	 */
 	sweep->sweeping = twi_load_relaxed(&worker->sweeping);
 	sweep->batch_begun = false;
@@ -131,21 +132,26 @@ static inline void sweep_end(struct sweep *sweep)
 	twi_rcu_leave();
 }
 
-/* Frees nodes that were in rings. The swaps have made this thread their owner. */
+/*
+ * Frees nodes whose timeouts were cancelled in a ring. The swaps have made this thread their owner.
+ */
 static inline void ring_cancelled(struct sweep *sweep, size_t count)
 {
 	twi_lane_end_count(sweep->lane, count);
 	twi_pool_give_many_warm(&sweep->thread->stock, sweep->node, count);
 }
 
-/* Returns how many units begin in the last `count` numbers up to `last`. */
+/*
+ * Returns how many units begin within the last `count` cancels. `last` is the lane's number of the
+ * last one.
+ */
 static inline uint32_t units_begun(uint64_t last, uint64_t count)
 {
 	return (uint32_t)((last + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS -
 			  (last - count + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS);
 }
 
-/* Pushes cancelled nodes that are in the wheel to the worker. */
+/* Hands the worker the nodes of a block that were cancelled in the wheel. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
 	uint64_t last = twi_lane_end_count_as(sweep->lane, &sweep->lane->cancelled_count, count);
@@ -162,7 +168,7 @@ static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 		twi_batch_add_cancelled(&sweep->batch, sweep->node[i]);
 }
 
-/* Does the rest of the work for a block, after its swaps. */
+/* Does all work for a block that follows its swaps. */
 static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uint64_t state,
 				   size_t count)
 {
@@ -172,8 +178,8 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	else
 		wheel_cancelled(sweep, count);
 	/*
-	 * Must come after the count. Otherwise the counters could show more pending timeouts than
-	 * the limit.
+	 * Must come after the cancels are counted. Otherwise another thread could use the returned
+	 * slots first, and the counters would show more pending timeouts than the limit.
 	 */
 	if (TWI_UNLIKELY(sweep->worker->pending_limit != 0))
 		twi_limit_give_many(sweep->worker, count);
@@ -183,15 +189,15 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	batch->at += count;
 }
 
-/* Returns whether the timeout waits in `state`, with no mark other than rescheduled. */
+/* Returns whether the word has this generation and state, and no mark bit except rescheduled. */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {
 	return ((word ^ generation) & ~TWI_WORD_RESCHEDULED) == state;
 }
 
 /*
- * Cancels the timeout if it belongs to the engine `of` and waits in `state`. Returns true if it
- * did.
+ * Cancels the timeout if it belongs to the engine `of` and waits in `state`. Returns true if it was
+ * cancelled.
  */
 static inline bool handle_swap(struct tw_handle handle, const struct twi_worker *of, uint64_t state,
 			       struct victim *ret_victim)
@@ -202,7 +208,10 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return false;
-	/* E4: belongs to our timeout only if the swap succeeds, as in victim_cancel (cancel.c). */
+	/*
+	 * E4: these fields belong to our timeout only if the swap succeeds, as in victim_cancel
+	 * (cancel.c).
+	 */
 	worker = twi_node_worker(node);
 	ret_victim->kind = twi_node_kind(node);
 	ret_victim->arg = twi_node_arg(node);
@@ -213,8 +222,8 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 		return false;
 	TWI_TEST_POINT("cancel:wheeled");
 	/*
-	 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails, the
-	 * block of handles ends here. LIN of cancel.
+	 * E4: releases our writes to a thread that sees CANCELLED. If the swap fails, the block of
+	 * handles ends here. Linearization point of cancel.
 	 */
 	return twi_cas_acq_rel(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED));
 }
@@ -285,9 +294,12 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 	sweep->other = true;
 	if (!twi_handle_sane(handle))
 		return;
-	/* E10: if the timeout is alive in this section, its engine exists. */
+	/*
+	 * E10: if the timeout is alive in this RCU section, its engine exists until the section
+	 * ends.
+	 */
 	worker = twi_node_worker(node);
-	/* RELAXED: shows only where a block begins; the swaps look again. */
+	/* RELAXED: only decides where a block begins. The swaps check the state again. */
 	word = twi_load_relaxed(&node->word);
 	if (TWI_UNLIKELY(!word_simple(word, handle.generation, TWI_WORD_INIT) &&
 			 !word_simple(word, handle.generation, TWI_WORD_WHEELED)))
@@ -300,7 +312,7 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 		block_cancel(batch, sweep, TWI_WORD_WHEELED, end);
 }
 
-/* Continues until `end`, or until a handle needs tw_cancel, or until a finaliser must run. */
+/* Cancels until `end`, or until a handle needs tw_cancel, or until a finaliser must run. */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	sweep_begin(sweep);
@@ -317,7 +329,10 @@ static inline void handle_done(struct batch *batch, int outcome)
 	batch->at++;
 }
 
-/* Runs one section. Then does the work that must happen outside of it. */
+/*
+ * Runs one RCU section. Then calls the finaliser or tw_cancel, which must not run inside the
+ * section.
+ */
 static void span_cancel(struct batch *batch)
 {
 	size_t left = batch->count - batch->at;
@@ -337,8 +352,8 @@ static void batch_cancel(struct batch *batch)
 		TWI_PREFETCH_WRITE(batch->handle[ahead].node);
 	while (batch->at < batch->count) {
 		/*
-		 * A thread that knows a wheel has a shorter path, without a section. In a process
-		 * that was forked, any handle may be the parent's and must be checked singly.
+		 * A thread whose wheel_of is set has a shorter path, without an RCU section. In a
+		 * forked child, any handle may be the parent's, so tw_cancel must check each one.
 		 */
 		if (twi_thread_self.wheel_of != NULL || twi_fork_epoch != 0)
 			handle_done(batch, tw_cancel(batch->handle[batch->at]));

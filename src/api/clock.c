@@ -17,7 +17,7 @@
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
 	union {
-		struct tw_clock clock; /* first member, to which each type is cast */
+		struct tw_clock clock; /* each type begins with it, so pointers can be cast */
 		struct twi_clock_virtual moved;
 		struct twi_clock_system system;
 		struct twi_clock_tsc tsc;
@@ -37,8 +37,8 @@ static void owned_release(struct owned_clock *owned)
 }
 
 /*
- * Returns NULL if there is no memory. A clock gets cache lines of its own, because some types write
- * to theirs at each sample.
+ * Returns NULL if there is no memory. A clock has cache lines of its own, because some types write
+ * to their clock at each sample.
  */
 static struct owned_clock *owned_allocate(void)
 {
@@ -120,7 +120,10 @@ static int run_check(const struct tw_engine *engine, int64_t until_ns)
 					 : 0;
 }
 
-/* Runs what is due at the clock's present time. Returns when the next one is due, or an error. */
+/*
+ * Runs the timeouts that are due at the clock's present time. Returns the time when the next one is
+ * due, or an error.
+ */
 static int64_t due_run(struct tw_engine *engine)
 {
 	struct twi_snapshot snapshot = {.due_only = true};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes an engine as text. Only the worker may touch some parts, so it takes a snapshot of them
- * (turn/snapshot.h). All other parts are atomics and constants, which the calling thread reads. The
- * text is made afterwards, line by line, on the caller's stack.
+ * Writes an engine as text. Only the worker may touch some parts, so the worker takes a snapshot of
+ * them (turn/snapshot.h). All other parts are atomics and constants, which the calling thread reads
+ * itself. Then the caller makes the text, line by line, on its stack.
  */
 #include "base/atomic.h"
 #include "engine/misuse.h"
@@ -195,7 +195,7 @@ static void wheel_write(const struct dump *dump, const struct twi_snapshot *snap
 	ingress_write(dump, &snapshot->ingress);
 }
 
-/* Whether the calling thread may touch the worker's data. */
+/* Returns whether the calling thread may touch the worker's data. */
 static bool worker_is_caller(const struct tw_engine *engine)
 {
 	return twi_worker_inside(&engine->worker) ||
@@ -213,8 +213,8 @@ static TWI_WORKER_UNCHECKED int snapshot_make(struct tw_engine *engine, struct t
 		return 0;
 	}
 	/*
-	 * RELAXED: in this state either no timeout was ever accepted, or all have ended. A thread
-	 * that has seen a later schedule sees another state.
+	 * RELAXED: in NEW no timeout was ever accepted, and in STOPPED all have ended. If the
+	 * calling thread has seen a timeout scheduled, it does not read NEW here.
 	 */
 	state = twi_load_relaxed(&worker->state);
 	if (state == TW_ENGINE_NEW || state == TW_ENGINE_STOPPED) {
@@ -248,8 +248,8 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	/*
-	 * RELAXED, both: only for people to read. Must be read before the snapshot is requested,
-	 * because the request wakes the worker.
+	 * RELAXED, both: only for people to read. Both must be read before the snapshot is
+	 * requested, because the request wakes the worker.
 	 */
 	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
 	/* RELAXED: as above. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of an engine. They check the arguments and pass the call on. */
+/*
+ * The public functions of an engine. They check the arguments and pass the call on to the other
+ * parts of the library.
+ */
 #include "base/atomic.h"
 #include "engine/misuse.h"
 #include "expiry/due.h"
@@ -25,8 +28,8 @@ static int engine_check(const struct tw_engine *engine)
 }
 
 /*
- * Returns whether the caller is the worker itself: in a callback, a hand-back, or the dispatch
- * hook.
+ * Returns whether the caller is the worker itself, inside a callback, the hand-back hook, or the
+ * dispatch hook.
  */
 static bool on_worker(const struct tw_engine *engine)
 {
@@ -70,8 +73,8 @@ int tw_engine_start(struct tw_engine *engine)
 }
 
 /*
- * Called after a stop. The default engine is never destroyed, so its stop joins its threads. Without
- * that, tools report them as leaked when the process exits.
+ * Called after a stop. The default engine is never destroyed, so stop joins its threads instead.
+ * Without the join, tools report the threads as leaked when the process exits.
  */
 static void stopped_join(struct tw_engine *engine)
 {
@@ -80,12 +83,16 @@ static void stopped_join(struct tw_engine *engine)
 	if (!twi_default_is(engine))
 		return;
 	/*
-	 * A destructor of thread data may call stop on the worker's thread, which cannot join itself.
-	 * So that call leaves the join to another one. Without a thread the field is zero.
+	 * A destructor of thread-specific data may call stop on the worker's thread, which cannot
+	 * join itself. A later stop from another thread then joins it. If the engine has no thread,
+	 * the field is zero.
 	 */
 	if (pthread_equal(engine->thread, pthread_self()) != 0)
 		return;
-	/* RELAXED: decides only which thread joins. The stop has acquired what the join reads. */
+	/*
+	 * RELAXED: decides only which thread joins. The stop before it has acquired the data that
+	 * the join reads.
+	 */
 	if (!twi_cas_relaxed(&engine->join_claimed, &claimed, true))
 		return;
 	twi_wall_unwatch(twi_wall_of(&engine->worker));
@@ -119,7 +126,8 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 
 /*
  * Returns whether the caller is in a finaliser that runs during the engine's fork recovery. A child
- * that was forked inside the parent's callback recovers nothing.
+ * that was forked inside the parent's callback is inside the engine too. But it recovers nothing,
+ * so twi_forked is still true there.
  */
 static bool being_taken_over(const struct tw_engine *engine)
 {
@@ -128,14 +136,14 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 static bool seat_taken(const struct twi_seat *seat)
 {
-	/* E151: acquires the last use of a seat that is free. */
+	/* E151: if the seat is free, acquires its previous owner's last use of it. */
 	return twi_load_acquire(&seat->owner) != NULL && seat->fork_epoch == twi_fork_epoch;
 }
 
-/* Returns whether a scaled kind of the engine, and of this process, was not destroyed yet. */
+/* Returns whether the engine has a scaled kind that this process made and has not destroyed yet. */
 static bool seats_taken(const struct tw_engine *engine)
 {
-	/* E151: acquires the links. */
+	/* E151: acquires the links of the list of seats. */
 	const struct twi_seat *seat = twi_load_acquire(&engine->seats);
 
 	while (seat != NULL && !seat_taken(seat))
@@ -146,8 +154,8 @@ static bool seats_taken(const struct tw_engine *engine)
 bool twi_engine_destroyable(const struct tw_engine *engine)
 {
 	/*
-	 * E12: pairs with the finisher's store of STOPPED. Without it the caller could free memory
-	 * that a callback still uses.
+	 * E12: pairs with the store of STOPPED by the thread that completes stop. Without it the
+	 * caller could free memory that a callback still uses.
 	 */
 	uint32_t state = twi_load_acquire(&engine->worker.state);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The public functions for a forked child. They check whether the child may make the call, and pass
- * it on.
+ * the call on.
  */
 #include "engine/misuse.h"
 #include "timeout/recovery.h"
@@ -21,7 +21,8 @@ static int flags_check(uint64_t flags)
 
 /*
  * Checks whether the child may take over the library. It may not if another thread of the parent
- * was inside the library at the fork, because that thread does not exist in the child.
+ * was inside the library at the fork: that thread does not exist in the child and cannot finish its
+ * call.
  */
 static int library_check(uint64_t flags)
 {
@@ -31,7 +32,8 @@ static int library_check(uint64_t flags)
 }
 
 /*
- * Returns whether the stack holds frames of a callback, of the parent's engine or of the child's.
+ * Returns whether the caller is inside a callback, of one of the parent's engines or of the
+ * child's.
  */
 static bool inside_callback(void)
 {

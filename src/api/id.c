@@ -3,10 +3,10 @@
  * Timeouts by id.
  *
  * A schedule by id looks up which block the schedule by handle will take: the next one in the
- * thread's stock. So it knows the id before the push, and writes it before the callback can read
- * it. An id has too few bits for the highest generations. If the next block's generation is one of
- * these, the block is taken out of the stock and never used again. Schedules by handle do not check
- * this, and may still use such a block.
+ * thread's stock. So it knows the id before the push, and writes the id before the callback can
+ * read it. An id has too few bits for the highest generations. If the next block has such a
+ * generation, a schedule by id takes the block out of the stock, and it is never used again. A
+ * schedule by handle does not check this, and may still use such a block.
  */
 #include "timeout/id.h"
 
@@ -16,7 +16,9 @@
 
 #include <errno.h>
 
-/* Returns the handle that the next block will have, or zeros if there is no memory. */
+/*
+ * Returns the handle of the timeout that will take the next block, or zeros if there is no memory.
+ */
 static struct tw_handle next_handle(const struct twi_thread *thread)
 {
 	struct twi_node *node = twi_pool_next(&thread->stock);
@@ -52,16 +54,16 @@ bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id)
 	}
 	*ret_id = twi_id_of(next);
 	/*
-	 * Under ThreadSanitizer, the block's edge was reported before `ret_id` was written. Reports
-	 * it again, so that the edge covers that write.
+	 * Under ThreadSanitizer, twi_pool_taken has reported this release before `ret_id` was
+	 * written. It is reported again so that it also covers that write.
 	 */
 	twi_handle_release(next);
 	return true;
 }
 
 /*
- * Checks the arguments that must be known before the stock is touched. The schedule checks the
- * others.
+ * Checks the arguments that must be valid before the stock is touched. The schedule itself checks
+ * the others.
  */
 static int arguments_check(const struct tw_engine *engine, const tw_id *ret_id)
 {

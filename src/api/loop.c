@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions of loop mode. They check the calling thread and pass the call on. */
+/*
+ * The public functions of loop mode. They check whether the calling thread may make the call, and
+ * pass the call on.
+ */
 #include "base/atomic.h"
 #include "base/tick.h"
 #include "engine/misuse.h"
@@ -11,7 +14,10 @@
 #include <errno.h>
 #include <tickwheel/loop.h>
 
-/* The delay of the next poll if a push is under way and not linked yet. */
+/*
+ * How soon the owner must poll again if another thread is in the middle of a push, which the worker
+ * cannot take yet.
+ */
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
 static int loop_check(const struct tw_engine *engine)
@@ -24,8 +30,9 @@ static int loop_check(const struct tw_engine *engine)
 }
 
 /*
- * The owner's section around one call. If the caller has entered the loop already, the call uses
- * that section. `begun`: the call has entered by itself, and must leave.
+ * Makes the caller the loop's owner for one call. If the caller has entered the loop before
+ * (tw_loop_enter), it is the owner already. `begun`: this call has entered the loop, and must leave
+ * it.
  */
 struct bracket {
 	struct tw_engine *engine;
@@ -55,7 +62,10 @@ static void bracket_end(const struct bracket *bracket)
 		twi_engine_leave(bracket->engine);
 }
 
-/* If the poll enters by itself, it first takes the entries that this thread pushed before. */
+/*
+ * If the poll itself makes the caller the owner, it first takes the entries that this thread pushed
+ * before it was the owner.
+ */
 static int poll_begin(struct bracket *bracket)
 {
 	struct tw_engine *engine = bracket->engine;
@@ -72,8 +82,8 @@ static int poll_begin(struct bracket *bracket)
 }
 
 /*
- * If the poll has ended the engine, it has already left, and the engine may be freed. So nothing of
- * it may be touched.
+ * If the poll has ended the engine, the poll has already left the loop. The engine may then be
+ * freed at any time, so this function must not touch it.
  */
 static int64_t poll_end(const struct bracket *bracket, int64_t expired)
 {
@@ -120,8 +130,9 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64
 }
 
 /*
- * Returns when the owner must poll next. If timeouts wait in the lanes, that is now, because they
- * may be due already. If a push is under way and not linked yet, it is LOOK_AGAIN_NS from now.
+ * Returns the time when the owner must poll next, 0 for now. If timeouts wait in the lanes, the
+ * answer is now, because they may be due already. But if the last poll could not take them, because
+ * another thread is in the middle of a push, the answer is LOOK_AGAIN_NS from now at the latest.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

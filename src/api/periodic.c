@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_periodic, tw_schedule_wall, tw_period_next and tw_period_set: they check the arguments,
- * and start a chain. expiry/periodic.c does the rest, and expiry/wall.c what dates need.
+ * tw_schedule_periodic and tw_schedule_wall check the arguments and start a chain. tw_period_next
+ * and tw_period_set change a running chain's interval. expiry/periodic.c runs chains, and
+ * expiry/wall.c handles dates of the wall clock.
  */
 #include "api/schedule.h"
 
@@ -53,7 +54,8 @@ static int chain_kind_check(const struct tw_kind *kind)
 	if (error != 0)
 		return error;
 	/*
-	 * An owner-only kind is rejected, because a chain goes to executors and returns by queues.
+	 * An owner-only kind is rejected. A chain may run on an executor, which returns it through
+	 * a queue, so other threads change its state word.
 	 */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
 }
@@ -77,7 +79,7 @@ static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *
 	return (uint64_t)(uintptr_t)chain * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)now_ns;
 }
 
-/* If `ret_id` is not NULL, writes the id before the push. */
+/* Schedules a chain. If `ret_id` is not NULL, writes the id before the push. */
 static int periodic_schedule(struct tw_engine *engine, const struct tw_period *period,
 			     const struct tw_kind *kind, void *arg, struct tw_handle *ret_handle,
 			     tw_id *ret_id)
@@ -126,12 +128,12 @@ int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *pe
 	return error;
 }
 
-/* Returns the run of this chain that the calling thread is in, or NULL. */
+/* If the calling thread is in a run of this chain, returns that run, otherwise NULL. */
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
 	/*
-	 * RELAXED: if this thread runs the timeout, no other thread changes the generation in the
-	 * state word.
+	 * RELAXED: if this thread runs the timeout's callback, no other thread changes the word's
+	 * generation.
 	 */
 	uint64_t word = twi_load_relaxed(&twi_node_of_handle(self)->word);
 
@@ -145,7 +147,10 @@ static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run 
 	return TWI_CONTAINER_OF(run, struct twi_chain_run, run);
 }
 
-/* Finds the run in which the calling thread may set an interval. */
+/*
+ * Finds the calling thread's run of this chain, in which it may set an interval. Returns an error
+ * if there is none.
+ */
 static int own_run_find(struct tw_handle self, int64_t interval_ns, struct twi_chain_run **ret_own)
 {
 	if (!twi_handle_sane(self))
@@ -192,10 +197,13 @@ static int wall_arguments_check(const struct tw_engine *engine, int64_t wall_ns,
 	return wall_ns == INT64_MIN ? -ERANGE : chain_kind_check(kind);
 }
 
-/* An engine that has ended, or ends, makes no thread and no descriptor any more. */
+/*
+ * Returns -ESHUTDOWN if the engine stops or has stopped, because it must then make no thread and no
+ * descriptor.
+ */
 static int wall_make(struct tw_engine *engine)
 {
-	/* RELAXED: a guess. The schedule looks again. */
+	/* RELAXED: the state may change at once. The schedule checks it again. */
 	uint32_t state = twi_load_relaxed(&engine->worker.state);
 
 	if (!twi_state_accepts(state) && state != TW_ENGINE_NEW && state != TW_ENGINE_STALLED)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls about the process or a thread: memory, threads, log, version, error texts. */
+/*
+ * The public functions that concern the process or a thread: memory, threads, log, version, error
+ * texts.
+ */
 #include "engine/misuse.h"
 #include "memory/memory.h"
 #include "memory/slab.h"
@@ -27,7 +30,8 @@ const char *tw_version_string(void)
 }
 
 /*
- * The highest outcome or state. A greater number can only be an error code whose sign was dropped.
+ * The highest outcome or state. tw_strerror treats a greater number as an error code whose sign was
+ * dropped.
  */
 #define OUTCOME_MAX TW_ENGINE_STOPPED
 

@@ -2,48 +2,51 @@
 /*
  * tw_reschedule and tw_reschedule_at.
  *
- * Protocol. State word and deadline change in one swap of 128 bits (LIN). The swap fails if the
- * timeout has ended, if the node serves another timeout, or if the deadline has changed. So a swap
- * that succeeds replaces exactly the deadline that was read. In the same way, an expiry that read
- * an older deadline fails.
+ * Protocol. State word and deadline change in one swap of 128 bits, which is the linearization
+ * point. The swap fails if the timeout has ended, if the node serves another timeout, or if the
+ * deadline has changed. So a swap that succeeds replaces exactly the deadline that was read. In the
+ * same way, the worker's expiry fails if the deadline was rescheduled after the worker read it.
  *
  * If the deadline becomes later, no thread is notified: the wheel reaches the node at the old time,
  * and files it again. If it becomes earlier in ingress, no thread is notified either, because
  * transfer reads the deadline only after its own step on the state word. If it becomes earlier in
  * the wheel, the worker must receive the node. The swap sets the queued bit, and the thread that
- * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes.
- * The worker clears it before it reads the deadline.
+ * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes
+ * the node. The worker clears the bit before it reads the deadline.
  *
- * Wake (E8). As in schedule, the change and the push come before the look at the sleeper. A thread
- * that finds the bit set pushes nothing, and may look before the pushing thread has pushed.
- * Therefore the pushing thread reads the deadline once more after its push, by a read-modify-write.
- * Either it gets the other thread's deadline, or the other thread's swap follows, and that thread
- * sees the values that the sleeper has published. In a busy lane a push is a plain store, and the
- * sleeper's barrier provides the missing order (turn/sleep.c).
+ * Wake-up (E8). As in schedule, a thread first changes the deadline and pushes the node, and then
+ * checks whether it must wake a sleeping worker. If thread B finds the queued bit set, it pushes
+ * nothing, and may make that check before thread A, which set the bit, has pushed. Therefore A
+ * reads the deadline once more after its push, by a read-modify-write. Either A then reads B's
+ * deadline, and wakes the worker for it. Or B's swap follows A's read, and B sees the wake-up time
+ * that the sleeping worker has published. In a busy lane a push is a plain store, and the sleeper's
+ * barrier provides the missing order (turn/sleep.c).
  *
- * The worker's own thread moves the node itself, in a callback or as the owner of a loop. It makes
- * the same swap without the queued bit, and then moves the node from its slot to another, or gives
- * it a new number among equal deadlines (turn/direct.h). The result is the same as after a push and
- * its reclaim. Between swap and move, other threads change only state word and deadline. No other
- * thread touches the wheel. None frees the node, because the worker frees timeouts that end in the
- * wheel, later. A cancel pushes the node, and reclaim finds it wherever it is by then. If another
- * thread sets a later deadline, the node is filed by that deadline or by ours. An entry that is too
- * early is harmless. If it sets a still earlier one, it sets the queued bit, and reclaim files the
- * node once more. So while the bit is clear and the worker is not between swap and move, no entry
- * is in a slot after its deadline. If the bit is already set, the thread that set it pushes the
- * node, and the reschedule takes the general path. No wake-up is needed, because this thread is the
- * worker. In loop mode the thread that moves the node also sets the loop's timer descriptor.
+ * The worker's own thread, in a callback or as the owner of a loop, moves the node itself. It makes
+ * the same swap without the queued bit. Then it moves the node to another slot, or gives it a new
+ * number among equal deadlines (turn/direct.h). The result is the same as after a push and its
+ * reclaim. No wake-up is needed, because this thread is the worker. In loop mode it also sets the
+ * loop's timer descriptor. If the queued bit is already set, another thread is about to push the
+ * node, and the reschedule takes the general path.
  *
- * The counter. The count of reschedules lies in the engine. After a swap the timeout may end at
- * once, and the engine may be stopped and freed before the rescheduler has counted. So a thread
- * with its own lane that makes a deadline later pins the engine before the swap, and clears the pin
- * after it has counted (thread/pin.h, E100). Every other reschedule counts inside a section (E10),
- * unless the engine's owner makes it.
+ * Between the owner's swap and its move, other threads can change only state word and deadline.
+ * They do not touch the wheel, and do not free the node: only the worker frees a timeout that ends
+ * in the wheel, and it does so later. If another thread cancels, it pushes the node, and reclaim
+ * finds the node in its new slot. If another thread sets a later deadline, the owner files the node
+ * by that deadline or by its own. An entry that is filed too early is harmless. If another thread
+ * sets a still earlier deadline, it sets the queued bit, and reclaim files the node once more. So
+ * while the bit is clear and the worker is not between swap and move, no entry is in a slot after
+ * its deadline.
  *
- * A timeout that is only its owner's needs no swap.
+ * The counter. The count of reschedules is a field of the engine. After a swap the timeout may end
+ * at once, and the engine may be stopped and freed before the rescheduler has counted. Therefore a
+ * thread with its own lane pins the engine before a swap that makes the deadline later, and clears
+ * the pin after it has counted (thread/pin.h, E100). Every other reschedule counts inside an RCU
+ * section (E10), except the reschedules of the engine's owner.
  *
- * Progress. Lock-free: a swap fails only if another thread's step on the same timeout has
- * succeeded.
+ * An owner-only timeout needs no swap, because no other thread changes it.
+ *
+ * Progress. Lock-free: a swap fails only if another thread has changed the same timeout first.
  */
 #include "base/atomic.h"
 #include "base/tick.h"
@@ -61,7 +64,7 @@
 
 /* Results that users never see. */
 enum {
-	/* The new deadline is earlier than the present one. That needs a section. */
+	/* The new deadline is earlier than the present one, so hasten must make the change. */
 	EARLIER = INT32_MAX,
 	/*
 	 * The short path has done nothing. The general path must reschedule, or find the reason why
@@ -98,15 +101,17 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 	TWI_TEST_POINT("reschedule:seen");
 	/*
 	 * E4: after a thread has read this deadline, it reads no state word of an earlier
-	 * generation. The callback sees our earlier writes. E8: acquires from a thread that reads
-	 * the deadline again after its push (see above). LIN of reschedule.
+	 * generation. The callback sees the writes that the caller made before the call. E8:
+	 * acquires from a thread that reads the deadline again after its push (see above).
+	 * Linearization point of reschedule.
 	 */
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
 
 /*
- * Must be called inside the section in which the timeout was pending, or by the owner of its
- * engine. RELAXED: as in worker/lane.h. A thread that is not attached has no lane of its own.
+ * Must be called inside the RCU section in which the timeout was pending, or by the owner of its
+ * engine. Otherwise the engine may be freed already. RELAXED: as in worker/lane.h. A thread that is
+ * not attached has no lane of its own, so it counts in the shared lane.
  */
 static inline int done_count(struct twi_worker *worker)
 {
@@ -119,18 +124,18 @@ static inline int done_count(struct twi_worker *worker)
 	return TW_RESCHEDULE_DONE;
 }
 
-/* Sets a deadline that is not before the present one. Must be called inside a section. */
+/* Sets a deadline that is not before the present one. Must be called inside an RCU section. */
 static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	/*
-	 * E4: belongs to our timeout only if the state word below has its generation. Otherwise it
-	 * must not be used.
+	 * E4: this worker belongs to our timeout only if the state word that is read below has the
+	 * handle's generation. Otherwise it must not be used.
 	 */
 	struct twi_worker *worker = twi_node_worker(node);
 
 	for (;;) {
-		/* E4: if the timeout has ended, acquires the writes of its end. */
+		/* E4: if the timeout has ended, acquires the writes of the thread that ended it. */
 		uint64_t word = twi_load_acquire(&node->word);
 		int64_t seen_ns;
 
@@ -149,7 +154,9 @@ static inline int postpone(struct tw_handle handle, int64_t deadline_ns)
 	}
 }
 
-/* Sets this deadline, be it earlier or later. Must be called inside a section. */
+/*
+ * Sets this deadline, earlier or later than the present one. Must be called inside an RCU section.
+ */
 static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		       int64_t deadline_ns)
 {
@@ -168,8 +175,8 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		next = word | TWI_WORD_RESCHEDULED;
 		/*
-		 * RELAXED: if it is set, the sweep ends the timeout, and no thread reads the queue
-		 * (E10, as in cancel).
+		 * If `sweeping` is set, stop's sweep ends the timeout, and no thread reads the
+		 * queue. RELAXED: E10, as in cancel.
 		 */
 		if (deadline_ns < seen_ns && twi_word_state(word) == TWI_WORD_WHEELED &&
 		    !twi_load_relaxed(&worker->sweeping))
@@ -178,7 +185,8 @@ static int node_refile(struct tw_handle handle, const struct twi_thread *thread,
 	if (((word ^ next) & TWI_WORD_QUEUED) != 0)
 		deadline_ns = twi_lane_push_queued(worker, twi_lane_of(worker, thread), node);
 	/*
-	 * E8: must come after the change, so that either the sleeper sees the change or we wake it.
+	 * E8: must come after the swap, so that either the worker sees the new deadline before it
+	 * sleeps, or we wake it.
 	 */
 	if (deadline_ns < twi_load_seq_cst(&worker->wake_before_ns))
 		twi_park_wake(&worker->park);
@@ -197,9 +205,7 @@ static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 	uint64_t word;
 	int64_t seen_ns;
 
-	/*
-	 * RELAXED: only the thread that finishes the engine sets it, and that would be this thread.
-	 */
+	/* RELAXED: only the thread that owns the wheel sets `sweeping`, and that is this thread. */
 	if (worker == NULL || twi_node_worker(node) != worker ||
 	    twi_load_relaxed(&worker->sweeping))
 		return false;
@@ -209,7 +215,7 @@ static TWI_WORKER_UNCHECKED bool own_change(struct tw_handle handle,
 		 * the same moment.
 		 */
 		word = twi_load_relaxed(&node->word);
-		/* RELAXED: likewise. */
+		/* RELAXED: as above. */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		if ((word & ~(TWI_WORD_RESCHEDULED | TWI_WORD_PERIODIC)) !=
 		    twi_word_to(handle.generation, TWI_WORD_WHEELED))
@@ -232,7 +238,10 @@ static TWI_COLD int hasten(struct tw_handle handle, int64_t deadline_ns)
 
 	if (own_change(handle, thread, deadline_ns))
 		return TW_RESCHEDULE_DONE;
-	/* E10: until the section ends, stop waits for the push and keeps the engine. */
+	/*
+	 * E10: until the RCU section ends, stop waits for our push and does not let the engine be
+	 * freed.
+	 */
 	twi_rcu_enter();
 	outcome = node_refile(handle, thread, deadline_ns);
 	twi_rcu_leave();
@@ -249,14 +258,14 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 }
 
 /*
- * Must be called inside a section. There the engine, and so its clock, exists as long as the
- * timeout is pending.
+ * Must be called inside an RCU section. If the timeout is pending there, its engine exists until
+ * the section ends, so the engine's clock can be read.
  */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_worker *worker = twi_node_worker(node);
-	/* E4: must come after the engine's load, as in postpone. */
+	/* E4: must come after the load of the worker, as in postpone. */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	if (TWI_UNLIKELY(!handle_pending(handle, word) && !twi_owned_word(word, handle.generation)))
@@ -265,7 +274,7 @@ static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t
 	return postpone(handle, *ret_deadline_ns);
 }
 
-/* Reschedules an owner-only timeout in the wheel that the calling thread knows. */
+/* Reschedules an owner-only timeout in the calling thread's wheel (wheel_of). */
 static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle handle,
 							      int64_t deadline_ns)
 {
@@ -277,8 +286,8 @@ static TWI_NOINLINE TWI_WORKER_UNCHECKED int owned_reschedule(struct tw_handle h
 }
 
 /*
- * Reschedules such a timeout in a hand-back. The node is not moved: the sweep takes it from its
- * present place, and reports the time left by the new deadline.
+ * Reschedules an owner-only timeout while stop hands back timeouts. The node is not moved: stop's
+ * sweep takes it from its present place, and computes the time left from the new deadline.
  */
 static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 {
@@ -294,8 +303,9 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 }
 
 /*
- * Continues where the short path has done nothing: the deadline is earlier, the owner has more than
- * one engine, or the reschedule has failed.
+ * Continues if the short path has changed nothing: because the deadline is earlier, because the
+ * timeout belongs to the caller's other engine (wheel_of names only one), or because the reschedule
+ * has failed.
  */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
@@ -324,7 +334,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
-	/* A thread that knows a wheel is attached, so this needs no check. */
+	/* A thread whose wheel_of is set is attached, so this needs no check. */
 	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 
@@ -332,7 +342,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	}
 	if (twi_thread_self.wheel_of != NULL && own_reschedule(handle, delay_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
@@ -340,7 +350,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* The short path of postpone, for a thread that has a pin. */
+/* The short path of postpone. The thread must have a pin, which replaces the RCU section. */
 static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -348,8 +358,8 @@ static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t dea
 	/* E4: as in postpone. */
 	struct twi_worker *worker = twi_node_worker(node);
 	/*
-	 * RELAXED: the swap decides. If this path makes none, the general path reads the state word
-	 * again.
+	 * RELAXED: the swap decides. If this path makes no swap, the general path reads the state
+	 * word again.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 	/* RELAXED: as in postpone. */
@@ -385,7 +395,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 		return owned_reschedule(handle, deadline_ns);
 	if (own_change(handle, &twi_thread_self, deadline_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine. */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	outcome = postpone(handle, deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
@@ -393,7 +403,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* For a thread that knows no wheel, or whose wheel does not have this timeout. */
+/* For a thread whose wheel_of is NULL, or whose wheel does not hold this timeout. */
 static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = quick_postpone(handle, deadline_ns);
@@ -404,7 +414,7 @@ static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_
 				  : any_reschedule_at(handle, deadline_ns);
 }
 
-/* For a thread that knows a wheel. */
+/* For a thread whose wheel_of is set. */
 static TWI_NOINLINE int worker_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	if (twi_owned_here(handle, &twi_thread_self))

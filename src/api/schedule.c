@@ -3,9 +3,9 @@
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
  * A new timeout begins in CANCELLED, a state in which no other thread touches it (timeout/word.h).
- * All steps that can reject it come next. Then its handle is written, and the timeout is offered
- * and pushed; nothing can fail any more. If the timeout is rejected, its node returns to the stock
- * unchanged, even if stale ring entries still name it.
+ * All steps that can reject the timeout come next. Then the producer writes its handle, offers it
+ * (stores INIT or LINKED) and pushes it; these steps cannot fail. If the timeout is rejected, its
+ * node returns to the stock in CANCELLED, so ring entries that still name it do no harm.
  *
  * The handle. Every path must write `*ret_handle` after the last step that can reject, and before
  * the node is offered. An earlier write would also happen in a call that fails. After the offer,
@@ -35,11 +35,11 @@
 #include <errno.h>
 #include <tickwheel/timeout.h>
 
-/* Results of an offer. The public functions never return them. */
+/* Results of steps inside this file. The public functions never return them. */
 enum {
-	/* The engine does not accept: it is not started yet, or has stopped. */
+	/* The engine does not accept timeouts: it is not started yet, or has stopped. */
 	NOT_OPEN = 1,
-	/* A bit: the timeout was accepted, and a slow run must be reported. */
+	/* A bit: the timeout was accepted, and the caller must report a slow run. */
 	REPORT = 1 << 16,
 	/*
 	 * The timeout was accepted, and the thread must slow down. An enum twi_throttle is added to
@@ -73,7 +73,10 @@ static inline bool kind_owned(const struct tw_kind *kind)
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0;
 }
 
-/* Returns whether the kind is valid and needs no special path. */
+/*
+ * Returns whether the kind is valid and needs no special path: it has this version's size, no
+ * slack, and no flag besides owner-only.
+ */
 static inline bool kind_quick(const struct tw_kind *kind)
 {
 	return kind != NULL && kind->size == sizeof *kind &&
@@ -82,8 +85,8 @@ static inline bool kind_quick(const struct tw_kind *kind)
 }
 
 /*
- * Called once per unit. Adds the unit to those that wait for the worker, and checks whether the
- * worker keeps up.
+ * Called once per unit (64 pushed timeouts). Adds the unit to those that wait for the worker, and
+ * checks whether the worker keeps up.
  */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
@@ -101,7 +104,8 @@ static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread 
 }
 
 /*
- * Does the work that unit_end has left. It may block, so it must be called outside of the section.
+ * Reports and waits as unit_end has decided. May block, so it must be called outside of the RCU
+ * section.
  */
 static TWI_COLD void unit_report(int result, const struct twi_report *report)
 {
@@ -113,10 +117,10 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 }
 
 /*
- * Pushes for a producer. Must be called inside a section in which the engine was seen to accept,
- * after every check that could reject the timeout. `marks`: bits of its state word in addition to
- * the state. `quick`: the lane is the thread's own, and its ring has room. Returns the lane's
- * count.
+ * Pushes a producer's timeout. Must be called inside an RCU section in which the engine was seen to
+ * accept, after every check that could reject the timeout. `marks`: bits of its state word in
+ * addition to the state. `quick`: the lane is the thread's own, and its ring has room. Returns how
+ * many timeouts the lane has accepted so far.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
 					   struct tw_handle handle, uint64_t marks,
@@ -126,7 +130,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t count;
 
-	/* Must come before the push, because after it the callback may run. */
+	/*
+	 * Must come before the push, because after the push the callback may run and read the
+	 * handle.
+	 */
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	TWI_PROBE5(schedule, worker, node, handle.generation, deadline_ns, kind->callback);
@@ -142,7 +149,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	return count;
 }
 
-/* Does the work that few pushes need: wakes the worker, ends a unit. Leaves the section. */
+/*
+ * Does the work that only few pushes need: wakes the worker, and ends a unit. Leaves the RCU
+ * section.
+ */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count)
 {
 	struct twi_report report;
@@ -158,11 +168,14 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 	return 0;
 }
 
-/* Ends a push. Leaves the section. */
+/* Called after each push: wakes the worker or ends a unit if necessary. Leaves the RCU section. */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
 					uint64_t count)
 {
-	/* E8: must come after the push, so that either the sleeper sees the push or we wake it. */
+	/*
+	 * E8: must come after the push, so that either the worker sees the push before it sleeps,
+	 * or we wake it.
+	 */
 	bool earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
 
 	if (TWI_UNLIKELY(earlier || count % TWI_UNIT_TIMEOUTS == 0))
@@ -172,8 +185,9 @@ static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadl
 }
 
 /*
- * Enters a section in which the engine accepts, and takes a slot of its limit. Starts the engine if
- * necessary. Returns 0 inside the section, or an error outside of it.
+ * Enters an RCU section in which the engine accepts, and takes one place of its pending limit.
+ * Starts the engine if necessary. If it returns 0, the caller is inside the section; if it returns
+ * an error, it is not.
  */
 static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *thread)
 {
@@ -182,11 +196,12 @@ static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *
 
 	for (;;) {
 		/*
-		 * E10: the section lasts from the look at the engine's state to the end of the
-		 * push. If the engine is closed after this look, stop still waits for our push.
+		 * E10: the RCU section lasts from the look at the engine's state to the end of the
+		 * push. If the engine stops accepting after this look, stop still waits for our
+		 * push.
 		 */
 		twi_rcu_enter();
-		/* RELAXED: this thread reads nothing that was published with the state. */
+		/* RELAXED: no other data is read because of the state. */
 		if (TWI_LIKELY(twi_state_accepts(twi_load_relaxed(&worker->state))))
 			break;
 		twi_rcu_leave();
@@ -213,16 +228,19 @@ TWI_COLD int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *th
 	return error;
 }
 
-/* Returns the state of a timeout of this kind in the wheel of the worker's own thread. */
+/*
+ * Returns the state in which a timeout of this kind begins if the worker's own thread schedules it.
+ */
 static inline uint64_t local_state(const struct tw_kind *kind)
 {
 	return kind_owned(kind) ? TWI_WORD_OWNED : TWI_WORD_WHEELED;
 }
 
 /*
- * Inserts a timeout of the worker's own thread, after every check that could reject it. Needs no
- * section, because only this thread would finish the engine. `bits`: of its state word. `fresh`:
- * the timeout joins the fresh list, which has room.
+ * Inserts a timeout that the worker's own thread schedules, after every check that could reject it.
+ * Needs no RCU section, because only this thread can complete a stop of the engine. `bits`: its
+ * state and other bits of its state word. `fresh`: the timeout joins the fresh list, which has
+ * room.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_t deadline_ns,
@@ -242,7 +260,7 @@ local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_
 	return 0;
 }
 
-/* The general path of the worker's own thread. `bits`: as in local_put. */
+/* The general path for the worker's own thread. `bits`: as in local_put. */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_schedule_as(struct tw_engine *engine, struct twi_thread *thread, uint64_t bits,
 		  int64_t deadline_ns, const struct tw_kind *kind, void *arg,
@@ -275,8 +293,9 @@ static TWI_NOINLINE int local_schedule(struct tw_engine *engine, struct twi_thre
 }
 
 /*
- * Returns whether local_put needs no other step: a block is at hand, `fresh` is not full, and no
- * thread must be notified of so late a deadline.
+ * Returns whether local_put can be called without any other step. The engine must accept, the stock
+ * must have a block, and the fresh list must have room. The deadline must be after fresh_after_ns
+ * (turn/fresh.h), so that the loop need not wake up earlier for it.
  */
 static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worker,
 						  const struct twi_thread *thread,
@@ -287,7 +306,7 @@ static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worke
 	       thread->stock.warm_count > 0 && twi_state_accepts(twi_load_relaxed(&worker->state));
 }
 
-/* Rejects an owner-only kind, because the thread is not the owner. */
+/* Rejects an owner-only kind, because the calling thread is not the engine's owner. */
 static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *thread)
 {
 	/* RELAXED: as in lane_enter. */
@@ -299,7 +318,7 @@ static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *th
 			  twi_schedule_reject(engine, thread, NULL, -EPERM));
 }
 
-/* The general path of a producer. `marks`: bits of the state word in addition to the state. */
+/* The general path for a producer. `marks`: bits of the state word in addition to the state. */
 static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_thread *thread,
 					   int64_t deadline_ns, const struct tw_kind *kind,
 					   void *arg, uint64_t marks, struct tw_handle *ret_handle)
@@ -324,7 +343,8 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 static inline bool wheel_ours(const struct tw_engine *engine, const struct twi_thread *thread)
 {
 	/*
-	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 * RELAXED: only this thread writes its own address to `owner`. So it finds that address
+	 * there only while it is the owner.
 	 */
 	return twi_load_relaxed(&engine->worker.owner) == thread;
 }
@@ -357,15 +377,18 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 
 /*
  * Returns whether the thread may take the quick path. It must not have a wheel that it touches
- * directly (wheel_of), and it must be registered with liburcu. Its stock must have a block at hand.
- * Only an attached thread has such a block.
+ * directly (wheel_of), and it must be registered with liburcu. Its stock must have a free block,
+ * which only an attached thread has.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {
 	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) && twi_rcu_ready();
 }
 
-/* Returns whether the quick path may push to this lane's ring. Must be called inside a section. */
+/*
+ * Returns whether the quick path may push to this lane's ring. Must be called inside an RCU
+ * section.
+ */
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
 	/* RELAXED: as in lane_enter. */
@@ -374,7 +397,7 @@ static inline bool quick_open(const struct twi_worker *worker, const struct twi_
 }
 
 /*
- * Returns whether the quick path may push to this lane's link queue. Must be called inside a
+ * Returns whether the quick path may push to this lane's link queue. Must be called inside an RCU
  * section.
  */
 static inline bool linked_open(const struct twi_worker *worker, const struct twi_lane *lane)
@@ -386,7 +409,7 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 
 /*
  * Continues quick_schedule if the lane has no ring. An engine whose timeouts run in order has only
- * link queues. Leaves the section.
+ * link queues. Must be called inside an RCU section. Leaves the section.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -419,7 +442,10 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;
-	/* The shared lane, and that of a far number in its place, has no ring. */
+	/*
+	 * A thread with a far lane has TWI_LANE_SHARED here, too. The shared lane has no ring, so
+	 * quick_open then returns false.
+	 */
 	struct twi_lane *lane = &worker->near.lane[thread->lane];
 	struct tw_handle handle;
 	struct twi_node *node;
@@ -447,7 +473,7 @@ static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time
 	return twi_kind_check(kind);
 }
 
-/* Takes the producer's quick path if possible, otherwise the general path. */
+/* Takes the quick path for producers if possible, otherwise the general path. */
 static TWI_ALWAYS_INLINE int quick_or_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					       const struct tw_kind *kind, void *arg,
 					       struct tw_handle *ret_handle)
@@ -457,7 +483,7 @@ static TWI_ALWAYS_INLINE int quick_or_schedule(struct tw_engine *engine, int64_t
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Takes the owner's short path if possible, otherwise one of the paths above. */
+/* Takes the short path for the engine's owner if possible, otherwise a path for producers. */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_kind *kind,
 		void *arg, struct tw_handle *ret_handle)
@@ -469,7 +495,7 @@ own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_k
 	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* For a clock that needs a call to be read. */
+/* Called if the engine's clock can only be read by a function call. */
 static TWI_NOINLINE int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
 				       const struct tw_kind *kind, void *arg,
 				       struct tw_handle *ret_handle)
@@ -487,7 +513,7 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* For arguments that are wrong, or that need a special path. */
+/* Called if an argument is invalid, or if kind_quick is false for a valid kind. */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
 					struct tw_handle *ret_handle)
@@ -525,7 +551,7 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* For all paths except the owner's short one. */
+/* Continues tw_schedule_at, if the short path for the engine's owner is not possible. */
 static TWI_NOINLINE int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					  const struct tw_kind *kind, void *arg,
 					  struct tw_handle *ret_handle)
@@ -541,7 +567,10 @@ TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadli
 {
 	if (TWI_UNLIKELY(engine == NULL || !kind_quick(kind)))
 		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
-	/* A thread that knows a wheel is attached, and is not in a forked child. */
+	/*
+	 * A thread whose wheel_of is set is attached and not in a forked child, so neither must be
+	 * checked.
+	 */
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))
 		return local_put(engine, twi_pool_get_warm(&twi_thread_self.stock),

@@ -22,12 +22,12 @@ int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, str
  */
 bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id);
 
-/* Writes the handle that the next timeout of this thread will have. Otherwise the same. */
+/* Does the same for the handle that the next timeout of this thread will have. */
 bool twi_handle_promise(struct twi_thread *thread, struct tw_handle *ret_handle);
 
 /*
- * Schedules a chain. If it does not return 0, the chain was rejected and counted, and is still the
- * caller's.
+ * Schedules a chain. If it returns an error, the chain was rejected and counted as rejected, and
+ * still belongs to the caller.
  */
 int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int64_t deadline_ns,
 		       const struct tw_kind *kind, struct twi_chain *chain,

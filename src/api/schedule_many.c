@@ -2,20 +2,20 @@
 /*
  * tw_schedule_many and tw_schedule_many_at.
  *
- * A batch is done in spans of at most TWI_BATCH_MAX items. A span has one section, one batch of
+ * A call works in spans of at most TWI_BATCH_MAX items. A span has one RCU section, one batch of
  * pushes (ingress/batch.h), and one check whether the worker sleeps. In a span each item is
- * checked, gets its node, is counted and added. Before it is added it can be rejected; afterwards
- * nothing can fail. Its handle and its error code must be written just before it is added, because
- * from then on its callback may run, and may free the arrays.
+ * checked, gets its node, is counted and is added to the batch. An item can be rejected only before
+ * it is added. Its handle and its error code must be written just before it is added, because from
+ * then on its callback may run, and may free the arrays.
  *
- * An item is scheduled by the single call if the caller is the engine's own worker, which has the
- * wheel, or if the item's kind has a flag. An engine that does not accept is started outside the
- * section, as the single call does. If that fails, the rest of the batch is rejected with its error
- * code.
+ * An item is scheduled by the single call (tw_schedule_at) if the caller is the engine's own
+ * worker, which uses its wheel directly, or if the item's kind has a flag. If the engine does not
+ * accept, it is started outside the RCU section, as in the single call. If the start fails, all
+ * remaining items are rejected with the start's error code.
  *
- * The section may allocate a magazine, and the first push to a lane allocates its ring. The thread
- * must not be cancelled (pthread_cancel) in the allocator's hook, because it would never leave the
- * section.
+ * Inside the section a magazine may be allocated, and the first push to a lane allocates its ring.
+ * The thread must not be cancelled (pthread_cancel) in the allocator's hook, because it would never
+ * leave the section.
  */
 #include "api/schedule.h"
 
@@ -47,13 +47,13 @@ struct batch {
 	size_t count;
 	size_t at; /* index of the next item */
 	size_t scheduled;
-	int64_t base_ns;            /* times count from here */
-	int64_t past_before_ns;     /* a time before this is past ... */
-	int64_t past_ns;            /* ... and gets this deadline; TW_NEVER: not known yet */
+	int64_t base_ns;            /* the items' times count from here */
+	int64_t past_before_ns;     /* an item's time before this is past ... */
+	int64_t past_ns;            /* ... and its deadline is this; TW_NEVER: not known yet */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
-/* The state of one section. */
+/* The state of one RCU section. */
 struct span {
 	struct twi_batch batch;
 	struct twi_worker *worker;
@@ -65,7 +65,7 @@ struct span {
 	struct twi_report report;
 };
 
-/* Returns where the next item's handle goes, or NULL. */
+/* Returns the address to which the next item's handle is written, or NULL. */
 static inline struct tw_handle *item_handle(const struct batch *batch)
 {
 	return batch->ret_handle != NULL ? &batch->ret_handle[batch->at] : NULL;
@@ -94,7 +94,10 @@ static TWI_COLD void item_rejected(struct batch *batch, int error)
 	batch->at++;
 }
 
-/* Most items have the kind of the item before. That kind is not checked again. */
+/*
+ * Checks a kind. Most items have the same kind as the item before, and that kind is not checked
+ * again.
+ */
 static inline int kind_check(struct batch *batch, const struct tw_kind *kind)
 {
 	int error;
@@ -115,7 +118,7 @@ static inline int item_check(struct batch *batch, const struct tw_item *item)
 	return kind_check(batch, item->kind);
 }
 
-/* Reads the clock at most once, and only if an item needs it. */
+/* Returns the deadline for items that are due at once. Reads the clock at most once per call. */
 static TWI_COLD int64_t past_ns(struct batch *batch)
 {
 	if (batch->past_ns == TW_NEVER)
@@ -123,7 +126,9 @@ static TWI_COLD int64_t past_ns(struct batch *batch)
 	return batch->past_ns;
 }
 
-/* If the items' times are deadlines, base_ns and past_before_ns are 0. */
+/*
+ * Computes an item's deadline. If the items' times are deadlines, base_ns and past_before_ns are 0.
+ */
 static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item *item)
 {
 	if (TWI_UNLIKELY(item->time_ns < batch->past_before_ns))
@@ -133,7 +138,8 @@ static inline int64_t item_deadline_ns(struct batch *batch, const struct tw_item
 
 /*
  * Schedules the next item by the single call. Writes the error code 0 before the call, because
- * after it the callback may have run and freed the array. A rejection replaces the code.
+ * after the call the callback may have run and freed the array. If the call fails, its error code
+ * replaces the 0.
  */
 static TWI_NOINLINE void single_schedule(struct batch *batch)
 {
@@ -153,8 +159,8 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 }
 
 /*
- * Rejects the rest of the batch. An item that is invalid by itself gets its own error. An item
- * whose kind has a flag is still scheduled by the single call.
+ * Rejects the rest of the batch. An invalid item gets its own error code instead. An item whose
+ * kind has a flag is still scheduled by the single call.
  */
 static TWI_COLD void rest_reject(struct batch *batch, int error)
 {
@@ -190,7 +196,7 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 	return node_refill(thread);
 }
 
-/* Called once per unit. */
+/* Called once per unit (64 pushed timeouts). */
 static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 {
 	span->units++;
@@ -209,7 +215,7 @@ static inline void node_add(struct span *span, struct twi_node *node, uint64_t g
 	twi_batch_add(&span->batch, node, generation);
 }
 
-/* Adds the next item, which is valid. */
+/* Adds the next item, which must be valid. Returns 0, or the error with which it is rejected. */
 static inline int span_item(struct batch *batch, struct span *span, const struct tw_item *item)
 {
 	struct twi_node *node = node_take(span->thread);
@@ -253,7 +259,10 @@ static void span_items(struct batch *batch, struct span *span, size_t end)
 static inline unsigned span_report(struct span *span)
 {
 	TWI_TEST_POINT("schedule:pushed");
-	/* E8: must come after the pushes, so that either the sleeper sees them or we wake it. */
+	/*
+	 * E8: must come after the pushes, so that either the worker sees them before it sleeps, or
+	 * we wake it.
+	 */
 	if (TWI_UNLIKELY(span->earliest_ns < twi_load_seq_cst(&span->worker->wake_before_ns)))
 		twi_park_wake(&span->worker->park);
 	if (TWI_UNLIKELY(span->units != 0)) {
@@ -265,7 +274,10 @@ static inline unsigned span_report(struct span *span)
 				      : TWI_THROTTLE_FREE;
 }
 
-/* Sets all fields except the report, which is written before any thread reads it. */
+/*
+ * Sets all fields except `batch` (see twi_batch_begin) and `report`, which is read only if
+ * slow_found is set.
+ */
 static inline void span_begin(struct span *span, const struct batch *batch,
 			      struct twi_thread *thread)
 {
@@ -277,7 +289,7 @@ static inline void span_begin(struct span *span, const struct batch *batch,
 	span->slow_found = false;
 }
 
-/* Returns false, and does nothing, if the engine does not accept. */
+/* Schedules one span. Returns false, and does nothing, if the engine does not accept. */
 static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 {
 	size_t left = batch->count - batch->at;
@@ -287,9 +299,9 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 
 	span_begin(&span, batch, thread);
 
-	/* E10: the section lasts from the look at the engine's state to the end of the push. */
+	/* E10: the RCU section lasts from the look at the engine's state to the end of the push. */
 	twi_rcu_enter();
-	/* RELAXED: this thread reads nothing that was published with the state. */
+	/* RELAXED: no other data is read because of the state. */
 	if (TWI_UNLIKELY(!twi_state_accepts(twi_load_relaxed(&span.worker->state)))) {
 		twi_rcu_leave();
 		return false;
@@ -313,15 +325,16 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 	const struct tw_kind *kind = batch->item[batch->at].kind;
 
 	/*
-	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 * RELAXED: only this thread writes its own address to `owner`. So it finds that address
+	 * there only while it is the owner.
 	 */
 	return twi_load_relaxed(&batch->engine->worker.owner) == thread ||
 	       (kind != NULL && kind == batch->kind && kind->flags != 0);
 }
 
 /*
- * Starts an engine that does not accept, if a valid item needs that and is not left to the single
- * call.
+ * Called if the engine does not accept. Rejects invalid items up to the first valid one. Then
+ * starts the engine, unless no item is left or the single call must schedule the next one.
  */
 static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)
 {
@@ -360,7 +373,7 @@ static int arguments_check(const struct tw_engine *engine, const struct tw_item 
 	return twi_engine_of_parent(engine) ? twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD) : 0;
 }
 
-/* Returns the time from which delays count. */
+/* Returns the time from which the items' delays count. */
 static int64_t begin_ns(struct tw_engine *engine)
 {
 	int64_t now_ns;

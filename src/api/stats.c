@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters: sums over the lanes, and the worker's own.
+ * An engine's counters: sums of the counters of all lanes, and counters that only the worker
+ * writes.
  *
- * A collect reads all counters that make up `pending`. It reads each lane's begins and ends as one
- * pair, which is exact for one moment (E90). So if a thread schedules one timeout at a time and
- * cancels it, each reading shows one pending timeout or none. If a timeout begins in one lane and
- * ends in another, or expires, the collect sees the two at different moments. The error is at most
- * the number of events that were counted in between. A collect that took long is repeated, and the
- * last result counts.
+ * A collect reads all counters that make up `pending`. For each lane it reads the number of
+ * timeouts that began and the number that ended as one pair, which is exact for one moment (E90).
+ * So if a thread schedules one timeout at a time and cancels it, each reading shows one pending
+ * timeout or none. If a timeout begins in one lane and ends in another, or expires, the collect
+ * reads the two counters at different moments. The error is at most the number of events that were
+ * counted in between. A collect that took too long is repeated, and the last result is used.
  *
- * At every moment, begins are at least ends, and at most ends and the limit together. Because the
- * lanes are read at different moments, the sums may break this rule. Then the sum of begins is
- * moved into that range. The corrected sum is still between the true sums at the begin and at the
- * end of the collect. No counter ever falls from one reading to the next, and scheduled = expired +
- * cancelled + unexpired + pending in each.
+ * At every moment, ended <= begun <= ended + limit. Because the lanes are read at different
+ * moments, the sums may break this rule. Then the sum of begun timeouts is moved into that range.
+ * The corrected sum is still between the true sums at the begin and at the end of the collect. No
+ * counter ever falls from one reading to the next. In each reading, scheduled = expired + cancelled
+ * + unexpired + pending.
  *
- * RELAXED, all loads but those of the lanes' pairs: a counter is read as a whole, and publishes
- * nothing.
+ * RELAXED, all loads except those of the lanes' pairs: each counter is one number, and no other
+ * data is read because of its value.
  */
 #include "base/atomic.h"
 #include "base/sized.h"
@@ -33,13 +34,13 @@
 
 enum {
 	/*
-	 * A collect that takes longer is repeated. Reading 64 lanes takes far less, so the thread
-	 * must have lost the processor meanwhile.
+	 * A collect that takes longer is repeated. Reading 64 lanes takes far less time, so the
+	 * thread must have been preempted.
 	 */
 	COLLECT_MAX_NS = 20000,
 	/*
-	 * After so many collects the last result is used, because the machine is too busy for a
-	 * better one.
+	 * After so many collects the last result is used, because the machine seems too busy for an
+	 * undisturbed collect.
 	 */
 	COLLECTS_MAX = 9,
 };
@@ -50,8 +51,9 @@ static uint64_t less(uint64_t count, uint64_t gone)
 }
 
 /*
- * Returns whether no timeout ever began or ended in the lane. Then the pair is not read, so that
- * the cache line, which the producer has not touched, stays unused.
+ * Returns whether no timeout ever began or ended in the lane. Then the pair is not read. A 128-bit
+ * read is a locked instruction, and would write to a cache line that the producer has never
+ * touched.
  */
 static bool lane_unused(const struct twi_lane *lane)
 {
@@ -60,9 +62,9 @@ static bool lane_unused(const struct twi_lane *lane)
 }
 
 /*
- * The two counters that are subtracted are read after the pair. Each event adds to them before its
- * end is counted (E90), so the difference never exceeds the number of timeouts withdrawn from a
- * ring.
+ * The two counters that are subtracted (cancelled_count and stopped_count) are read after the pair.
+ * A cancel adds to them before it counts the end (E90). So the difference never exceeds the number
+ * of timeouts that were cancelled in a ring.
  */
 static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 {
@@ -91,9 +93,9 @@ static void block_read(const struct twi_lane_block *block, struct tw_stats *stat
 }
 
 /*
- * Must be called after the lanes are read. A timeout that an executor rejects is no longer counted
- * as expired, and may then be cancelled. If this were read first, such a timeout could count as
- * ended twice.
+ * Must be called after the lanes are read. If an executor rejects a timeout, it is no longer
+ * counted as expired, and may then be cancelled. If these counters were read first, such a timeout
+ * could be counted as ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -104,7 +106,10 @@ static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *s
 
 static void direct_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* RELAXED: both halves are of the same moment anyway, and they publish no other data. */
+	/*
+	 * RELAXED: a pair is read in one step anyway, and no other data is read because of its
+	 * value.
+	 */
 	struct twi_pair pair = twi_load_pair_relaxed(&worker->direct_scheduled_count);
 
 	stats->scheduled += pair.half[0];
@@ -122,8 +127,8 @@ static void lanes_read(struct twi_worker *worker, struct tw_stats *stats)
 static struct tw_stats collect(struct twi_worker *worker)
 {
 	/*
-	 * The worker's counts must be read before the lanes' counts. Otherwise they could include
-	 * timeouts that are missing there.
+	 * The worker's counters must be read before the lanes' counters. Otherwise they could
+	 * include timeouts that the lanes' counters, read earlier, do not include yet.
 	 */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
 	struct tw_stats stats = {
@@ -140,7 +145,7 @@ static struct tw_stats collect(struct twi_worker *worker)
 	return stats;
 }
 
-/* Corrects the sums by the bounds that hold at every moment. */
+/* Corrects the sums by the bounds at the head of this file, and computes `pending`. */
 static void pending_reckon(const struct twi_worker *worker, struct tw_stats *stats)
 {
 	uint64_t ended = stats->expired + stats->unexpired + stats->cancelled;
@@ -169,13 +174,14 @@ static struct tw_stats timeouts_read(struct twi_worker *worker)
 }
 
 /*
- * Timeouts that are cancelled in the wheel during the collect make the count of early cancels too
- * low. This function returns at least the number that earlier readers got, so that the counter does
- * not fall. The result may be too low, but is never too high.
+ * Makes the count of early cancels monotonic. If timeouts are cancelled in the wheel during the
+ * collect, the computed count is too low, and could be lower than an earlier reading. So this
+ * function returns at least the number that it returned before. The result may be too low, but is
+ * never too high.
  */
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {
-	/* RELAXED: it is a single number. */
+	/* RELAXED: one number, and no other data is read because of its value. */
 	uint64_t reported = twi_load_relaxed(&worker->early_reported);
 
 	while (reported < early && !twi_cas_relaxed(&worker->early_reported, &reported, early))
@@ -189,7 +195,10 @@ static uint64_t early_report(struct twi_worker *worker, uint64_t early)
  */
 static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 {
-	/* The worker may count a cancelled timeout before its canceller counts the cancel. */
+	/*
+	 * The worker may count a cancelled timeout before its canceller counts the cancel, so the
+	 * sum could be too high.
+	 */
 	if (stats->cancelled_early > stats->cancelled)
 		stats->cancelled_early = stats->cancelled;
 	stats->cancelled_early = early_report(worker, stats->cancelled_early);

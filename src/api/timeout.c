@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles, and the calls that read a timeout. */
+/* The public functions that read a timeout, and those for handles. */
 #include "base/atomic.h"
 #include "base/sized.h"
 #include "engine/misuse.h"
@@ -51,8 +51,8 @@ int tw_timeout_state(struct tw_handle handle)
 	if (error != 0)
 		return error;
 	/*
-	 * E4: acquires the canceller's earlier writes. EXPIRED does not mean that the callback has
-	 * ended.
+	 * E4: if the timeout was cancelled, acquires the canceller's earlier writes.
+	 * TW_STATE_EXPIRED does not mean that the callback has ended.
 	 */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
 	if (!twi_word_pending(word))
@@ -61,23 +61,23 @@ int tw_timeout_state(struct tw_handle handle)
 }
 
 /*
- * Reads a deadline and the state word of the same moment. If the state word is the same before and
- * after the deadline was read, it did not change in between, because no state returns. Only a chain
- * waits repeatedly. Its second state word may then belong to its next wait, and so may the
- * deadline.
+ * Reads a deadline and a state word that belong to the same moment. If the state is the same before
+ * and after the deadline was read, it did not change in between, because no timeout enters a state
+ * twice. Only a chain does, as it waits repeatedly. The state word that is returned may then belong
+ * to its next wait, and so may the deadline.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
 	uint64_t before, word;
 
-	/* E4: the deadline is not older than this state word. */
+	/* E4: the deadline that is read next is not older than this state word. */
 	word = twi_load_acquire(&node->word);
 	do {
 		before = word;
 		*ret_deadline_ns = twi_node_deadline_ns(node);
 		/*
-		 * E4: as above. If the generation is unchanged after the fields were read, they
-		 * belong to this timeout.
+		 * E4: as above. If the word still has the handle's generation, all fields that were
+		 * read before belong to this timeout.
 		 */
 		word = twi_load_acquire(&node->word);
 	} while (twi_word_state(word) != twi_word_state(before));
@@ -108,8 +108,9 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 }
 
 /*
- * Replaces the deadline of a timeout with a date by the time when the date comes. False if the
- * timeout has ended meanwhile, because the date may then be another chain's.
+ * If the timeout waits for a date of the wall clock, sets `seen->deadline_ns` to the time when the
+ * date comes. Returns false if the timeout has ended meanwhile, because the date may then be
+ * another chain's.
  */
 static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 {
@@ -119,8 +120,11 @@ static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 	bool read = true;
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine, and so its clock, while it is pending. */
-	/* E4: both must be read before the state word. If they are a later timeout's, so is it. */
+	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	/*
+	 * E4: both must be read before the state word. If they belong to a later timeout, the word
+	 * shows it.
+	 */
 	worker = twi_node_worker(node);
 	chain = twi_node_arg(node);
 	word = twi_load_acquire(&node->word); /* E4: as above. */
@@ -147,14 +151,20 @@ static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 	return word;
 }
 
-/* The engine of an ended timeout may be gone, so it is only looked at while the timeout is alive. */
+/*
+ * Returns the engine that the user knows for this one (twi_engine_front). The engine of an ended
+ * timeout may be freed, so it is read only while the timeout is alive.
+ */
 static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *engine)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: as in wall_deadline_read. */
-	/* E4: the engine was read before this state word. */
+	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	/*
+	 * E4: `engine` was read before this state word, so it belongs to the timeout if the word
+	 * does.
+	 */
 	word = twi_load_acquire(&node->word);
 	if (twi_word_same(word, handle.generation) && chain_alive(word))
 		engine = twi_engine_front(engine);
@@ -226,7 +236,10 @@ int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes)
 			(const void *)seen.kind, seen.arg);
 }
 
-/* Whether it is a run, and no hand-back: that of stop has a node that has ended, others have none. */
+/*
+ * Returns whether this is a callback's run. A hand-back has a run too, but its node is NULL or, in
+ * stop, the node of an ended timeout.
+ */
 static bool callback_runs(const struct twi_run *run)
 {
 	/* RELAXED: the run is this thread's own, so no other thread changes the state. */

@@ -80,12 +80,12 @@
 						memory_order_seq_cst, memory_order_seq_cst)
 
 /*
- * Two adjacent words, 16-byte aligned, as one. The swap is ConcurrencyKit's, because C11's may take
- * a lock. Returns true if both words were as expected and were replaced. If it returns false, it
- * does not report the values that it found.
+ * A compare-and-swap of two adjacent words, 16-byte aligned, as one unit. The instruction is
+ * ConcurrencyKit's, because C11's may take a lock. Each function returns true if both words were as
+ * expected and were replaced. If it returns false, it does not report the values that it found.
  *
- * The swap itself is relaxed if the processor allows that, so fences go with it. ThreadSanitizer
- * does not see the swap, so the macros report its edges.
+ * On some processors the swap itself is only relaxed, so the macros add a fence. ThreadSanitizer
+ * does not see the swap. In its builds the macros report the edges instead.
  */
 struct twi_pair {
 	uint64_t half[2];
@@ -127,10 +127,10 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 }
 
 /*
- * Two words of the same moment. On x86 a failed compare returns the values that were there. Other
- * processors make a swap of a load and a conditional store, and then both halves are of the same
- * moment only if the store succeeds. There the values are stored back unchanged until a store
- * succeeds.
+ * Reads both words of a pair as they were at one moment. On x86 a failed compare returns such
+ * values. Other processors build the swap from a load and a conditional store. There both halves
+ * are of one moment only if the store succeeds. So the loop stores the values back, unchanged,
+ * until a store succeeds.
  */
 #if defined(__x86_64__)
 #define TWI_PAIR_COMPARE_WHOLE true

@@ -33,7 +33,7 @@ static inline void twi_most_raise(_Atomic uint64_t *most, uint64_t value)
 		;
 }
 
-/* Counts a value; other threads may do so, too. RELAXED, all: counts. */
+/* Counts a value. Several threads may do so at once. RELAXED, all: only counts. */
 static inline void twi_measured_count(struct twi_measured *measured, uint64_t value_ns)
 {
 	(void)twi_fetch_add_relaxed(&measured->bucket[twi_bucket_of(value_ns)], 1);
@@ -42,7 +42,7 @@ static inline void twi_measured_count(struct twi_measured *measured, uint64_t va
 	twi_most_raise(&measured->least_ns, ~value_ns);
 }
 
-/* Adds the values so far to *sum. RELAXED, all: each load gives a whole number. */
+/* Adds all values counted so far to *sum. RELAXED, all: each load gives a whole number. */
 static inline void twi_measured_sum(const struct twi_measured *measured, struct tw_histogram *sum)
 {
 	uint64_t least_ns = ~twi_load_relaxed(&measured->least_ns);

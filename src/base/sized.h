@@ -17,7 +17,10 @@
  */
 #define TWI_STRUCT_BYTES_MAX 4096
 
-/* Returns whether the bytes that only the caller's version of the struct has are all zero. */
+/*
+ * The caller's struct may be longer than the one this version knows. Returns whether its bytes
+ * beyond `known` are all zero.
+ */
 static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 {
 	const unsigned char *bytes = object;

@@ -45,8 +45,8 @@ static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 }
 
 /*
- * Returns the tick in [first, last] that is divisible by the greatest power of two. Callers that
- * choose from overlapping ranges often choose the same tick.
+ * Returns the tick in [first, last] that is divisible by the greatest power of two. So callers with
+ * overlapping ranges often get the same tick.
  */
 static inline uint64_t twi_roundest_tick(uint64_t first, uint64_t last)
 {

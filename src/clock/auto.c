@@ -5,8 +5,9 @@
 #include "clock/counter.h"
 
 /*
- * RELAXED, both accesses: the rate is one number that publishes nothing. If two threads measure it
- * at the same time, their results are nearly equal.
+ * Measures the counter's rate once per process. RELAXED, both accesses: the rate is one number, and
+ * no other data is read because of its value. If two threads measure it at the same time, their
+ * results are nearly equal.
  */
 static uint64_t rate_once(void)
 {

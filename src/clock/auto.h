@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 /*
- * For ticks from this length on the counter is used: its lag, 8 us, is less than a tenth of this.
+ * The counter is used only if a tick is at least this long. The counter's lag, 8 us, is less than a
+ * tenth of this.
  */
 #define TWI_CLOCK_AUTO_TICK_NS UINT64_C(100000)
 

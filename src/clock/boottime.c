@@ -2,8 +2,9 @@
 /*
  * CLOCK_BOOTTIME, which continues to count while the machine is suspended.
  *
- * No futex waits by this clock. A futex wait by monotonic time would last too long, by the time
- * that the machine is suspended meanwhile. So the worker parks on descriptors (thread/park_fd.h).
+ * A futex cannot wait by this clock. If it waited by CLOCK_MONOTONIC, and the machine were
+ * suspended meanwhile, the worker would wake up too late, by the length of the suspend. So the
+ * worker parks on descriptors (thread/park_fd.h).
  */
 #include "clock/system.h"
 #include "thread/park_fd.h"
@@ -37,8 +38,8 @@ static void boottime_detach(struct tw_clock *clock, struct twi_park *park)
 }
 
 /*
- * Parent and child would share the descriptors: if one of them set the timer, it would wake the
- * other. So the child opens its own.
+ * The child opens its own descriptors. Otherwise parent and child would share them, and if one of
+ * them set the timer, that would wake the other.
  */
 static int boottime_inherit(struct tw_clock *clock, struct twi_park *park)
 {

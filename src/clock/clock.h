@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock interface. A clock never steps back, even if one thread reads it after another. It
- * never reads ahead of the time that it represents, but may read behind that time by at most its
- * lag. A delay is counted from a reading, so the lag is added to the delay. Otherwise a timeout
- * could be early.
+ * The clock interface. A clock never steps back: if one thread reads it after another, it does not
+ * get a smaller time. A reading is never ahead of the time that the clock represents, but may be
+ * behind that time, at most by the clock's lag. A delay is counted from a reading, so the lag is
+ * added to the delay. Otherwise a timeout could be early.
  *
  * To add a clock, write an ops table in a file of its own, and give users a constructor, or a
  * constant object like the monotonic clock.
@@ -29,9 +29,9 @@ struct twi_clock_ops {
 	 */
 	int64_t (*futex_until_ns)(struct tw_clock *clock, int64_t until_ns);
 	/*
-	 * Sleeps until a wake, until `until_ns` of this clock, or for `at_most_ns`. INT64_MAX means
-	 * no limit. May return early. A clock has this function if no futex waits by its time.
-	 * NULL: the worker waits on a futex.
+	 * Sleeps until a wake-up, until `until_ns` of this clock, or for `at_most_ns`. INT64_MAX
+	 * means no limit. May return early. A clock has this function if a futex cannot wait by its
+	 * time. NULL: the worker waits on a futex.
 	 */
 	void (*wait)(struct tw_clock *clock, struct twi_park *park, int64_t until_ns,
 		     int64_t at_most_ns);
@@ -42,20 +42,27 @@ struct twi_clock_ops {
 	int (*attach)(struct tw_clock *clock, struct twi_park *park);
 	void (*detach)(struct tw_clock *clock, struct twi_park *park);
 	/*
-	 * Called in a forked child. Makes new objects in place of those that the park shares with
-	 * the parent. Returns 0. If it fails, it returns a negative errno value and changes
-	 * nothing. NULL: nothing to do.
+	 * Called in a forked child. Replaces the objects that the park shares with the parent by
+	 * new ones. Returns 0. If it fails, it returns a negative errno value and changes nothing.
+	 * NULL: nothing to do.
 	 */
 	int (*inherit)(struct tw_clock *clock, struct twi_park *park);
 	/* Returns whether an engine uses the clock. */
 	bool (*busy)(struct tw_clock *clock);
-	/* Returns the present type of the clock, because a clock may fall back to another type. */
+	/*
+	 * Returns the present type of the clock. It may change, because a clock may fall back to
+	 * another type.
+	 */
 	enum tw_clock_type (*type)(struct tw_clock *clock);
-	/* True if a caller moves the clock by hand, and so wakes the worker through the park. */
+	/*
+	 * True if the user moves the clock by calls. Each such call wakes the worker through its
+	 * park.
+	 */
 	bool moved;
 	/*
-	 * The wall time that belongs to the clock, and how often it was stepped (E8). A thread that
-	 * steps it wakes the worker through the park. Both NULL: it is CLOCK_REALTIME.
+	 * The wall time that belongs to the clock, and a counter of its steps (E8). A thread that
+	 * steps the wall time wakes the worker through its park. Both NULL: the wall time is
+	 * CLOCK_REALTIME.
 	 */
 	int64_t (*wall_ns)(struct tw_clock *clock);
 	_Atomic uint32_t *(*wall_steps)(struct tw_clock *clock);
@@ -64,7 +71,7 @@ struct twi_clock_ops {
 struct tw_clock {
 	const struct twi_clock_ops *ops; /* [const] */
 	int64_t lag_ns;                  /* [const] the most that a reading may be behind */
-	int64_t resolution_ns;           /* [const] the smallest tick that it can serve */
+	int64_t resolution_ns;           /* [const] the smallest tick that it can be used for */
 };
 
 /* CLOCK_MONOTONIC. */
@@ -77,7 +84,7 @@ static inline int64_t twi_clock_now_ns(struct tw_clock *clock)
 	return clock->ops->now_ns(clock);
 }
 
-/* system.c: returns the wall time that belongs to the clock. It may step. */
+/* system.c: returns the wall time that belongs to the clock. Unlike the clock, it may step back. */
 int64_t twi_clock_wall_ns(struct tw_clock *clock);
 
 /*

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CLOCK_MONOTONIC_COARSE: the time that the kernel noted at its last tick. A reading costs a few
+ * CLOCK_MONOTONIC_COARSE: the time that the kernel stored at its last tick. A reading costs a few
  * loads.
  *
- * The kernel's note counts whole steps. At a tick it may leave out up to one step, and up to one
- * more passes until the next tick. So a reading is up to two resolutions behind. A third resolution
- * allows for a late tick, as under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
+ * The kernel advances the stored time by whole steps (one step is the clock's resolution). At a
+ * tick, the stored time may be up to one step behind, and up to one more step passes until the next
+ * tick. So a reading is up to two resolutions behind. A third resolution allows for a late tick, as
+ * under a hypervisor. The clock never reads ahead of CLOCK_MONOTONIC.
  */
 #include "clock/system.h"
 
@@ -14,7 +15,7 @@
 enum {
 	/* The clock's lag, in resolutions. */
 	LAG_STEPS = 3,
-	/* How long after a time the clock usually shows that time, in resolutions. */
+	/* The usual delay until the clock shows a time that has come, in resolutions. */
 	WAKE_STEPS = 2,
 };
 
@@ -25,8 +26,8 @@ static int64_t coarse_now_ns(struct tw_clock *clock)
 }
 
 /*
- * A worker that woke up sooner would find nothing due until the kernel's next tick, and would try
- * again and again.
+ * Lets the worker sleep until the clock shows `until_ns`. If it woke up sooner, it would find
+ * nothing due until the kernel's next tick, and would try again and again.
  */
 static int64_t coarse_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {

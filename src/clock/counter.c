@@ -24,7 +24,7 @@
 
 enum {
 	INVARIANT = 1 << 8, /* a bit in EDX of the leaf */
-	/* So many readings are taken in a row, and the one with the smallest gap is used. */
+	/* Of this many readings in a row, the one with the smallest gap is used. */
 	TRIES = 16,
 };
 
@@ -62,8 +62,8 @@ static bool kernel_trusts(void)
 	bool trusts;
 
 	/*
-	 * If the thread were cancelled (pthread_cancel) in one of these calls, the objects that our
-	 * caller has made would leak.
+	 * If the thread were cancelled (pthread_cancel) in one of these system calls, the objects
+	 * that our callers have made would leak.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	trusts = clock_is_tsc();
@@ -71,7 +71,7 @@ static bool kernel_trusts(void)
 	return trusts;
 }
 
-/* The counter and the clock, read at the same moment. */
+/* The counter and CLOCK_MONOTONIC, read at nearly the same moment. */
 struct moment {
 	uint64_t tsc;
 	int64_t ns;

@@ -11,14 +11,14 @@
 uint64_t twi_tsc_read(void);
 
 /*
- * The same without a fence, so the reading may be early. While a processor waits for an earlier
- * load, it executes some hundred instructions ahead. No load takes longer than TWI_TSC_EARLY_NS, so
- * the reading is early by no more than that.
+ * Reads the counter without a fence, so the processor may read it before earlier loads are
+ * complete. While it waits for a load, it executes some hundred later instructions. No load takes
+ * longer than TWI_TSC_EARLY_NS, so the reading is early by no more than that.
  */
 static inline uint64_t twi_tsc_read_early(void)
 {
 #if defined(TWI_TSC_READ_EARLY)
-	/* A test defines it. */
+	/* A test defines this macro. */
 	return TWI_TSC_READ_EARLY();
 #elif defined(__x86_64__)
 	return __builtin_ia32_rdtsc();
@@ -31,7 +31,7 @@ static inline uint64_t twi_tsc_read_early(void)
 
 /*
  * Returns the nanoseconds of CLOCK_MONOTONIC per 2^32 counts, measured for a millisecond. Returns 0
- * if no counter runs evenly, or if the kernel does not trust it.
+ * if the processor has no counter that runs evenly, or if the kernel does not trust it.
  */
 uint64_t twi_tsc_rate(void);
 

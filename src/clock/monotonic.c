@@ -22,7 +22,7 @@ static enum tw_clock_type monotonic_type(struct tw_clock *clock)
 	return TW_CLOCK_MONOTONIC;
 }
 
-/* The default clock is never freed, so its engines need not be counted. */
+/* The default clock is never freed, so the engines that use it need not be counted. */
 static const struct twi_clock_ops default_ops = {
 	.now_ns = monotonic_now_ns,
 	.futex_until_ns = monotonic_futex_until_ns,

@@ -20,7 +20,7 @@ int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park)
 	(void)park;
 	/*
 	 * RELAXED: no thread may free the clock during this call, and the engine has not used the
-	 * clock yet.
+	 * clock yet, so there is nothing to publish.
 	 */
 	(void)twi_fetch_add_relaxed(&twi_clock_system_of(clock)->engines, 1);
 	return 0;
@@ -39,8 +39,8 @@ void twi_clock_system_detach(struct tw_clock *clock, struct twi_park *park)
 bool twi_clock_system_busy(struct tw_clock *clock)
 {
 	/*
-	 * E9: pairs with twi_clock_system_detach(). Without it a detached engine's last reads could
-	 * come after the clock is freed.
+	 * E9: pairs with twi_clock_system_detach(). Without it the last reads by a detached engine
+	 * could come after the clock is freed.
 	 */
 	return twi_load_acquire(&twi_clock_system_of(clock)->engines) != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clocks that the operating system keeps. Any number of engines may use one clock. They are
- * counted, so that the clock is not freed while an engine uses it (E9).
+ * Clocks of the operating system. Any number of engines may use one clock. The clock counts them,
+ * so that it is not freed while an engine uses it (E9).
  */
 #ifndef TWI_CLOCK_SYSTEM_H
 #define TWI_CLOCK_SYSTEM_H
@@ -21,7 +21,7 @@ static inline struct twi_clock_system *twi_clock_system_of(struct tw_clock *cloc
 	return TWI_CONTAINER_OF(clock, struct twi_clock_system, clock);
 }
 
-/* Common functions for the ops tables. */
+/* Functions that the ops tables of these clocks share. */
 int twi_clock_system_attach(struct tw_clock *clock, struct twi_park *park);
 void twi_clock_system_detach(struct tw_clock *clock, struct twi_park *park);
 bool twi_clock_system_busy(struct tw_clock *clock);
@@ -30,8 +30,8 @@ bool twi_clock_system_busy(struct tw_clock *clock);
 int64_t twi_system_ns(clockid_t id);
 
 /*
- * Initialises a clock of its type, in zeroed memory. Returns 0, or -EOPNOTSUPP if the system has no
- * such clock.
+ * Each initialises a clock of one type, in zeroed memory. Returns 0, or -EOPNOTSUPP if the system
+ * has no such clock.
  */
 int twi_clock_monotonic_init(struct twi_clock_system *clock);
 int twi_clock_boottime_init(struct twi_clock_system *clock);

@@ -4,33 +4,32 @@
 #include "clock/counter.h"
 #include "thread/log.h"
 
-/* The bit of `sampled` in a clock that has fallen back. No real count comes near it. */
+/* This bit of `sampled` is set if the clock has fallen back. No real count is so great. */
 #define FALLEN (UINT64_C(1) << 63)
 
-/*
- * How long a sample is used. A new sample costs two clock reads, which take one percent of this
- * time.
- */
+/* A sample is used for this long. A new sample takes about one percent of this time. */
 #define AGE_NS UINT64_C(10000)
 #define WIDTH_NS UINT64_C(2000)
 /*
- * The lag has three parts. The first is half the age, because the reading advances at 3/4 of the
- * counter's pace and the clock at up to 5/4. The second is the time that a sample takes. The third
- * is how early a thread may read the counter.
+ * The lag has three parts. The first is half of AGE_NS: the reading advances at 3/4 of the
+ * counter's pace, and CLOCK_MONOTONIC at up to 5/4. The second is the longest time that a sample
+ * may take. The third is how early a thread may read the counter.
  */
 #define LAG_NS ((int64_t)(AGE_NS / 2 + WIDTH_NS) + TWI_TSC_EARLY_NS)
 
 enum {
 	/*
-	 * A thread that is interrupted at each of these tries is on a machine that cannot use this
-	 * clock.
+	 * If a thread is interrupted at each of this many tries, the machine cannot use this clock.
 	 */
 	SAMPLE_TRIES = 100,
-	/* The clock takes some hundred readings to pass the reading that may be ahead of it. */
+	/*
+	 * After a fallback, CLOCK_MONOTONIC is read up to this many times, until it has passed the
+	 * greatest reading that was given. Usually it takes some hundred.
+	 */
 	PASS_TRIES = 1000,
 };
 
-/* The clock's time, and the counts before and after it. */
+/* A time of CLOCK_MONOTONIC, and the counts that were read just before and after it. */
 struct sample {
 	uint64_t before;
 	int64_t ns;
@@ -55,8 +54,8 @@ static bool sample_take(const struct twi_clock_tsc *self, struct sample *ret_sam
 }
 
 /*
- * Returns true if the counter has not stepped back and the last sample's reading is not ahead of
- * the clock.
+ * Returns true if the counter has not stepped back, and the reading by the last sample is not ahead
+ * of CLOCK_MONOTONIC.
  */
 static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *sample,
 			uint64_t last, int64_t offset_ns)
@@ -66,7 +65,10 @@ static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *s
 	return offset_ns + twi_tsc_scaled_ns(self, sample->before) <= sample->ns;
 }
 
-/* RELAXED, both: the offset only rises, and the count that is stored after it publishes it. */
+/*
+ * Raises the offset to `offset_ns`, unless it is greater already. Returns the offset. RELAXED,
+ * both: the offset only rises, and the count that is stored after it publishes it.
+ */
 static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 {
 	int64_t seen_ns = twi_load_relaxed(&self->offset_ns);
@@ -78,7 +80,10 @@ static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 	return seen_ns;
 }
 
-/* Returns false if the clock has fallen back. */
+/*
+ * Raises the last sample's count to `count`, unless it is greater already. Returns false if the
+ * clock has fallen back.
+ */
 static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 {
 	/* RELAXED: a first guess that the compare-and-swap verifies. */
@@ -86,8 +91,8 @@ static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 
 	while (seen < count) {
 		/*
-		 * E18: pairs with tsc_now_ns(). Publishes the offset. Without it a reader could
-		 * check the age of this sample and then use an older offset.
+		 * E18: pairs with tsc_now_ns(). Publishes this sample's offset. Without it a reader
+		 * could check the age of this sample, but then use an older offset.
 		 */
 		if (twi_cas_release(&self->sampled, &seen, count))
 			return true;
@@ -95,7 +100,10 @@ static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 	return (seen & FALLEN) == 0;
 }
 
-/* RELAXED: publishes nothing. The bit leaves the last sample's count as it is. */
+/*
+ * Makes the clock CLOCK_MONOTONIC for good. RELAXED: no other data is read because of this bit. The
+ * last sample's count stays in the other bits.
+ */
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {
 	if ((twi_fetch_or_relaxed(&self->sampled, FALLEN) & FALLEN) == 0 && !self->quiet)
@@ -104,8 +112,8 @@ static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 }
 
 /*
- * Returns the greatest reading that the counter may have given. RELAXED, both: the offset only
- * rises, and the count stays as it is.
+ * Returns the greatest reading that the clock may have given before it fell back. RELAXED, both:
+ * the offset only rises, and the count no longer changes.
  */
 static int64_t fallen_most_ns(struct twi_clock_tsc *self)
 {
@@ -126,8 +134,9 @@ static TWI_COLD int64_t fallen_now_ns(struct twi_clock_tsc *self)
 }
 
 /*
- * RELAXED, both: the values are only compared. A later sample that has changed them has checked
- * them itself.
+ * Takes a new sample and returns its reading. RELAXED, both: the values are only compared with the
+ * new sample. If another thread changes them meanwhile, it has made the same comparison with its
+ * own sample.
  */
 static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 {
@@ -141,7 +150,10 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 		fall_back(self);
 		return fallen_now_ns(self);
 	}
-	/* The 1 is subtracted because scaling rounds down. */
+	/*
+	 * The 1 makes up for the rounding in twi_tsc_scaled_ns, so that no reading is ahead of the
+	 * clock.
+	 */
 	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
 	if (!sampled_raise(self, sample.before))
 		return fallen_now_ns(self);
@@ -152,8 +164,8 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 {
 	struct twi_clock_tsc *self = tsc_of(clock);
 	/*
-	 * E18: pairs with sampled_raise(), so that the offset below is at least that of this
-	 * count's sample.
+	 * E18: pairs with sampled_raise(), so that the offset read below is at least the offset of
+	 * the sample with this count.
 	 */
 	uint64_t last = twi_load_acquire(&self->sampled);
 	/* RELAXED: as above. */
@@ -166,8 +178,8 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 }
 
 /*
- * After it wakes up, the worker takes a sample, and its reading is one less than the clock's time.
- * So it must sleep one nanosecond longer.
+ * After it wakes up, the worker takes a sample, and the reading is one nanosecond less than
+ * CLOCK_MONOTONIC. So it must sleep one nanosecond longer.
  */
 static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
@@ -177,7 +189,7 @@ static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 
 static enum tw_clock_type tsc_type(struct tw_clock *clock)
 {
-	/* RELAXED: the answer publishes nothing. */
+	/* RELAXED: no other data is read because of the answer. */
 	return (twi_load_relaxed(&tsc_of(clock)->sampled) & FALLEN) != 0 ? TW_CLOCK_MONOTONIC
 									 : TW_CLOCK_TSC;
 }
@@ -191,7 +203,10 @@ const struct twi_clock_ops twi_clock_tsc_ops = {
 	.type = tsc_type,
 };
 
-/* Scaling has 32 bits for the rate, so a counter of less than 0.75 GHz cannot be used. */
+/*
+ * Scaling has 32 bits for the rate (3/4 of the nanoseconds per 2^32 counts), so a counter of less
+ * than 0.75 GHz cannot be used.
+ */
 static bool rate_fits(uint64_t rate)
 {
 	return rate > 0 && rate / 4 * 3 <= UINT32_MAX;

@@ -4,35 +4,37 @@
  *
  *     reading = offset + 3/4 of the counter's value
  *
- * A sample is a count and the CLOCK_MONOTONIC time of the same moment. It sets the offset so that
- * the reading equals the clock at that moment. From then on the reading falls behind, by a quarter
- * of the time that has passed, and by half of it at most. The kernel may slew its clock by a tenth,
- * and the rate may have been measured while it did so. Even then the reading advances more slowly
- * than the clock, so it is never ahead of CLOCK_MONOTONIC. A reading is used only near its sample
- * (10 us). If a thread reads later, as the worker does after each sleep, it takes a new sample. So
- * a reading is never far behind: the bound is the clock's lag.
+ * Below, "the clock" is CLOCK_MONOTONIC. A sample is a count and the clock's time at the same
+ * moment. The thread that takes a sample sets the offset so that the reading equals the clock at
+ * that moment. From then on the reading falls behind, by a quarter of the time that has passed, and
+ * by half of it at most. The kernel may slew the clock by a tenth, and the rate may have been
+ * measured while it did so. Even then the reading advances more slowly than the clock, so it is
+ * never ahead of the clock.
  *
- * Never back. Only a later sample sets a new offset. At that moment the new reading equals the
- * clock, and the reading by the older offset is not ahead of the clock. Both readings advance at
- * the same pace, so the new offset is the greater one. The offset and the sample's count are two
- * words that only rise, by compare-and-swap. So if one thread passes a reading to another, the
- * other never gets a smaller one.
+ * A sample is used for 10 us only. If a thread reads later, as the worker does after each sleep, it
+ * takes a new sample. So a reading is behind by no more than the lag.
+ *
+ * Readings never step back. Only a later sample sets a new offset. At that moment the reading by
+ * the new offset equals the clock, and the reading by the old offset is not ahead of the clock.
+ * Both readings advance at the same pace, so the new offset is not less than the old one. The
+ * offset and the sample's count are two words that only rise, by compare-and-swap. So if one thread
+ * passes a reading to another, the other thread never reads a smaller time.
  *
  * Protocol (E18). The thread that takes a sample raises the offset, then the count. A reader loads
- * the count, then the offset. So its offset is at least that of the sample whose age it has
- * checked.
+ * the count, then the offset. So if the reader finds a sample recent by its count, the offset that
+ * it loads is that sample's or a greater one.
  *
- * Fallback. If the counter can no longer be trusted, the clock becomes CLOCK_MONOTONIC for good,
- * and reports that to the log unless it is quiet. That happens if the counter has stepped back, or
- * is ahead of the clock, as after a suspend in which it ran on or was reset. It also happens if a
- * sample cannot be taken within 2 us. The fallback sets the top bit of the sample's count. So no
- * thread changes the count again, and every reading counts as too old.
+ * Fallback. If the counter can no longer be trusted, this clock reads CLOCK_MONOTONIC for good.
+ * Unless it is quiet, it reports that to the log. A thread falls back if it finds that the counter
+ * has stepped back or that the reading is ahead of CLOCK_MONOTONIC, as after a suspend in which the
+ * counter ran on or was reset. It also falls back if it cannot take a sample within 2 us. It then
+ * sets the top bit of the sample's count. So no thread changes the count again, and to every reader
+ * the sample looks too old.
  *
- * No step back there either. Readings by the last sample may have been ahead of a clock that stood
- * still, by three quarters of the age at most. A sample older than its age gives no reading. So the
- * reading at the end of that age is the greatest of all, and a clock that has fallen back never
- * returns less. It reads CLOCK_MONOTONIC until that has passed this bound. If CLOCK_MONOTONIC
- * stands still, it returns the bound.
+ * A fallback makes no step back either. If CLOCK_MONOTONIC stood still, readings by the last sample
+ * were ahead of it, by at most 7.5 us (3/4 of 10 us). The greatest possible reading is that at the
+ * end of the sample's 10 us. After the fallback, a thread reads CLOCK_MONOTONIC until it has passed
+ * this bound. If CLOCK_MONOTONIC stands still, the thread returns the bound.
  *
  * Progress. A reading is wait-free if its sample is recent. Taking a new sample is lock-free.
  */
@@ -63,7 +65,7 @@ static inline int64_t twi_tsc_scaled_ns(const struct twi_clock_tsc *self, uint64
 }
 
 /*
- * Does the same as twi_clock_after_ns, without a call through the ops table. The counter is read
+ * Does the same as twi_clock_after_ns, without a call through the ops table. Reads the counter
  * without a fence, so the processor may read it a little before earlier steps of the program. The
  * lag includes that time. Returns false if the clock is of another type, or if a new sample is
  * needed.

@@ -17,15 +17,15 @@ static struct twi_clock_virtual *virtual_of(struct tw_clock *clock)
 static int64_t virtual_now_ns(struct tw_clock *clock)
 {
 	/*
-	 * E8: the sleeper's last look, which must not miss a move. Any other reader sees all that
-	 * the mover did before the move.
+	 * E8: the worker's last look before it sleeps must not miss a move. Any other reader sees
+	 * all that the mover did before the move.
 	 */
 	return twi_load_seq_cst(&virtual_of(clock)->now_ns);
 }
 
 /*
- * Under ThreadSanitizer, callbacks must see all that the mover did before the move. A thread that
- * schedules needs no such edge from the time.
+ * Used under ThreadSanitizer. A callback sees all that the mover did before the move, so this edge
+ * is reported to the sanitizer. A thread that only schedules needs no such edge.
  */
 static int64_t tsan_now_ns(struct tw_clock *clock)
 {
@@ -47,8 +47,8 @@ static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * RELAXED: any other thread that moves the clock knows the engine before its worker sleeps
-	 * by this clock.
+	 * RELAXED: any other thread that moves the clock has got to know the engine, and with it
+	 * this store, before the engine's worker sleeps.
 	 */
 	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
 	return 0;
@@ -59,8 +59,8 @@ static int virtual_attach(struct tw_clock *clock, struct twi_park *park)
 	struct twi_park *expected = NULL;
 
 	/*
-	 * E9: pairs with the load in twi_clock_virtual_set(). The park must be initialised before a
-	 * mover wakes it.
+	 * E9: pairs with the load in sleeper_wake(). The park must be initialised before a mover
+	 * wakes it.
 	 */
 	if (!twi_cas_acq_rel(&virtual_of(clock)->sleeper, &expected, park))
 		return -EBUSY;
@@ -72,8 +72,8 @@ static void virtual_detach(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * E9: all that this engine did must come before the next attach, or before the clock is
-	 * freed.
+	 * E9: pairs with virtual_busy() and the next virtual_attach(). All that this engine did
+	 * must come before the clock is freed or used by another engine.
 	 */
 	twi_store_release(&virtual_of(clock)->sleeper, NULL);
 }
@@ -98,8 +98,8 @@ static int64_t virtual_wall_ns(struct tw_clock *clock)
 	int64_t wall_ns;
 
 	/*
-	 * E8: a worker that has seen the step's count must see the step. The date may be beyond
-	 * what a number holds; then it is the last one before "never".
+	 * E8: a worker that has seen the new count of steps must see the step. If the date does not
+	 * fit into the number, the last date before "never" is returned.
 	 */
 	if (__builtin_add_overflow(virtual_now_ns(clock),
 				   twi_load_seq_cst(&virtual_of(clock)->wall_ahead_ns), &wall_ns) ||
@@ -129,7 +129,7 @@ static const struct twi_clock_ops *ops_of_process(void)
 	return twi_tsan_there() ? &tsan_ops : &virtual_ops;
 }
 
-/* RELAXED: the clock is not shared yet. */
+/* RELAXED: no other thread has the clock yet. */
 void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 {
 	clock->clock = (struct tw_clock){.ops = ops_of_process()};
@@ -140,28 +140,30 @@ void twi_clock_virtual_init(struct twi_clock_virtual *clock, int64_t now_ns)
 	twi_store_relaxed(&clock->wall_steps, 0);
 }
 
-/* Wakes the worker that uses the clock. Must come after the reason for it was stored. */
+/* Wakes the worker that uses the clock. The caller must have stored the new time before. */
 static void sleeper_wake(struct twi_clock_virtual *self)
 {
 	struct twi_park *sleeper;
 
 	/*
-	 * In a forked child no worker sleeps by this clock until the child has taken over the
-	 * library. A section would register the thread: see twi_thread_attach.
+	 * In a forked child, no worker sleeps by this clock until the child has taken over the
+	 * library. And an RCU section would register the thread, which could hang (see
+	 * twi_thread_attach).
 	 */
 	if (twi_forked())
 		return;
 	/*
 	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
-	 * park exists until we leave the section.
+	 * park exists until we leave the RCU section.
 	 */
 	twi_rcu_enter();
 	/* E9: pairs with virtual_attach(), so that the park is initialised. */
 	sleeper = twi_load_acquire(&self->sleeper);
 	TWI_TEST_POINT("clock_set:moved");
 	/*
-	 * If the epoch is the parent's, the worker does not sleep in this process, and its
-	 * descriptor is shared with the parent. RELAXED: as in virtual_inherit().
+	 * If fork_epoch is the parent's, the worker does not exist in this process, and its
+	 * descriptor is shared with the parent. So it must not be woken. RELAXED: as in
+	 * virtual_inherit().
 	 */
 	if (sleeper != NULL && twi_load_relaxed(&self->fork_epoch) == twi_fork_epoch)
 		twi_park_wake(sleeper);
@@ -177,7 +179,10 @@ int twi_clock_virtual_set(struct tw_clock *clock, int64_t now_ns)
 	    now_ns < twi_load_relaxed(&self->now_ns))
 		return -EINVAL;
 	twi_tsan_release(clock);
-	/* E8: pairs with virtual_now_ns(). The reason must be stored before the wake. */
+	/*
+	 * E8: pairs with virtual_now_ns(). The new time must be stored before the check whether the
+	 * worker sleeps.
+	 */
 	twi_store_seq_cst(&self->now_ns, now_ns);
 	sleeper_wake(self);
 	return 0;
@@ -191,11 +196,15 @@ int twi_clock_virtual_set_wall(struct tw_clock *clock, int64_t wall_ns)
 		return -EINVAL;
 	twi_tsan_release(clock);
 	/*
-	 * E8: pairs with virtual_wall_ns(). Must be before the count, because the worker looks at
-	 * the clock after a new count. RELAXED, the load: only one thread at a time may move it.
+	 * E8: pairs with virtual_wall_ns(). Must come before the count, because a worker that sees
+	 * a new count reads the wall time. RELAXED, the load: only one thread at a time may move
+	 * the clock.
 	 */
 	twi_store_seq_cst(&self->wall_ahead_ns, wall_ns - twi_load_relaxed(&self->now_ns));
-	/* E8: pairs with twi_wall_stepped(). The reason must be stored before the wake. */
+	/*
+	 * E8: pairs with twi_wall_stepped(). The count must be raised before the check whether the
+	 * worker sleeps.
+	 */
 	(void)twi_fetch_add_seq_cst(&self->wall_steps, 1);
 	sleeper_wake(self);
 	return 0;

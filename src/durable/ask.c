@@ -3,10 +3,11 @@
  * [io] Requests. A change becomes an operation of the batch, with its acknowledgement. A question,
  * and a cancel by key, must see the changes before it, so the batch is committed first.
  *
- * A timer that its callback holds at this moment can be neither moved nor cancelled: the request, and
- * all items behind it, wait for the next step, so that their order stays and no flush overtakes them.
- * A timer that an earlier request of the same batch moves is held by this thread, and may be moved or
- * cancelled again. A request that needs a server which cannot be reached waits in the same way.
+ * While a callback holds a timer, the timer can be neither moved nor cancelled. Then the request,
+ * and all items behind it, wait for the next step. So the items keep their order, and no flush
+ * overtakes them. If an earlier request of the same batch moves a timer, this thread holds it, and
+ * may move it again or cancel it. A request that needs a server waits in the same way if the server
+ * cannot be reached.
  */
 #include "durable/ask.h"
 
@@ -30,7 +31,7 @@ static struct twi_durable_timer *memory_find(struct tw_durable *set, struct tw_d
 	return timer;
 }
 
-/* The outcome of a change if the timer does not wait. Negative: it is held. */
+/* Returns the outcome of a change of a timer that is not WAITING, or -EAGAIN if it is HELD. */
 static int outcome_of(uint64_t word)
 {
 	enum twi_durable_result result = twi_durable_result(word);
@@ -54,8 +55,9 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 }
 
 /*
- * Ends a timer that this batch moves. Its MOVE must not arm it: the timer could run before its DELETE
- * is settled, though the store has no such timer any more.
+ * Ends a timer that this batch moves. Returns false if the batch does not move it. The MOVE must
+ * not arm the timer any more. Otherwise the timer could run before its DELETE is settled, although
+ * the store no longer has it.
  */
 static bool moving_revoke(struct twi_durable_timer *timer)
 {
@@ -72,7 +74,7 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 	int outcome = TWI_OUTCOME_OF_STORE;
 
 	if (timer != NULL) {
-		/* RELAXED: this thread's. */
+		/* RELAXED: only this thread changes it. */
 		outcome = twi_load_relaxed(&timer->attempt) == 0 ? TW_DURABLE_DONE
 								 : TW_DURABLE_ATTEMPTED;
 		if (timer->refused) {
@@ -88,7 +90,7 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 	twi_request_free(request);
 }
 
-/* False, as all below: its timer is held, and the request waits. */
+/* Returns false, like the functions below, if the request must wait for the next step. */
 static bool ask_cancel(struct tw_durable *set, struct twi_request *request)
 {
 	struct twi_durable_timer *timer = memory_find(set, request->id);
@@ -106,7 +108,10 @@ static bool ask_cancel(struct tw_durable *set, struct twi_request *request)
 	return outcome >= 0;
 }
 
-/* The row of a question, copied while it is valid. */
+/*
+ * The facts that a request needs of a row. found_take copies them, because the row is valid only
+ * there.
+ */
 struct found {
 	struct tw_durable *set;
 	struct twi_request *request;
@@ -142,9 +147,10 @@ static int found_take(void *to, const struct tw_durable_row *row)
 }
 
 /*
- * Whether a request waits, because the server of a shared store cannot be reached. If the server answers
- * others, the request itself is what it cannot do. A set that closes does not wait, and neither
- * does a request whose caller has gone. RELAXED, both: flags that are looked at again.
+ * Returns whether a request must wait because the server of a shared store cannot be reached. If
+ * the server answers other requests, this request fails after some tries: the server cannot do it.
+ * No request waits if the set closes or its caller has left. RELAXED, both: a later step looks at
+ * these flags again.
  */
 static bool later(struct tw_durable *set, struct twi_request *request, int error)
 {
@@ -179,7 +185,7 @@ static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 	return true;
 }
 
-/* The store has failed, or cannot say. */
+/* Ends a request if the store has failed, or cannot answer it. */
 static void lost(struct tw_durable *set, struct twi_request *request)
 {
 	switch ((enum twi_item_type)request->item.type) {
@@ -199,7 +205,7 @@ static void lost(struct tw_durable *set, struct twi_request *request)
 	}
 }
 
-/* The deadline is that of a kind, by its number. */
+/* Returns the deadline of a request on the clock of the kind with this number. */
 static int64_t due_of(struct tw_durable *set, const struct twi_request *request, uint32_t kind)
 {
 	return kind < set->kind_count
@@ -207,7 +213,10 @@ static int64_t due_of(struct tw_durable *set, const struct twi_request *request,
 		       : request->due_ns;
 }
 
-/* Whether a changed timer of a shared store is soon due, and so is to be claimed. */
+/*
+ * Returns whether this session must claim a changed timer of a shared store, because it is due
+ * soon.
+ */
 static bool claims(const struct tw_durable *set, const struct tw_durable_row *row)
 {
 	return set->shared && row->kind < set->kind_count &&
@@ -231,7 +240,7 @@ static void move(struct tw_durable *set, struct twi_request *request,
 	twi_request_free(request);
 }
 
-/* The attempts of a timer that is not in memory are the store's to say. */
+/* Moves a timer that is not in memory. Only the store knows its kind and its attempts. */
 static bool move_far(struct tw_durable *set, struct twi_request *request)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -258,7 +267,7 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 		return move_far(set, request);
 	if (timer->moving != 0 || twi_durable_hold(&timer->word)) {
 		timer->moving++;
-		/* RELAXED: this thread's. */
+		/* RELAXED: only this thread changes it. */
 		move(set, request, timer, (uint32_t)(timer->kind - set->kinds),
 		     twi_load_relaxed(&timer->attempt));
 		return true;
@@ -270,8 +279,9 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 }
 
 /*
- * If some kinds count elapsed time, the store says of which kind the dead letter is. Earlier
- * operations of the batch may have made it one.
+ * Revives or drops a dead letter. If the set counts elapsed time or is shared, a revive needs the
+ * kind, and only the store knows it. The batch is committed first, because one of its operations
+ * may have made the timer a dead letter.
  */
 static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 		     enum tw_durable_op_type type)
@@ -284,7 +294,7 @@ static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 	if ((set->elapsed || set->shared) && type == TW_DURABLE_OP_REVIVE) {
 		twi_batch_commit(set);
 		found.kind = UINT32_MAX;
-		/* RELAXED: this thread's. */
+		/* RELAXED: only this thread changes it. */
 		error = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED
 				? -EIO
 				: store->ops->find(store->store, request->id, found_take, &found);
@@ -387,7 +397,7 @@ bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
 void twi_ask_flushed(struct tw_durable *set)
 {
 	struct twi_request *request = set->flushes, *next;
-	/* RELAXED: this thread's. */
+	/* RELAXED: only this thread changes it. */
 	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 
 	set->flushes = NULL;

@@ -8,11 +8,12 @@
 struct twi_request;
 
 /*
- * Takes a request over. `failed`: the store must not be called. False: a callback holds its timer, and the
- * request is the caller's, for the next step.
+ * Takes over a request. If `failed`, the store must not be called. Returns false if a callback
+ * holds the timer or the server cannot be reached. Then the caller keeps the request for the next
+ * step.
  */
 bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed);
-/* After a commit: wakes the callers that wait for it. */
+/* Called after a commit. Wakes the callers that wait for a flush. */
 void twi_ask_flushed(struct tw_durable *set);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] One transaction. The acknowledgements follow the commit, never before it, in the order of the
- * operations.
+ * [io] One transaction. The acknowledgements follow the commit, in the order of the operations.
  *
- * A refusal for lack of space: the new timers are taken out and refused, and the rest is committed,
- * so that ends go on. An unknown failure ends everything: the store may have the batch or not, and
- * whatever would be written behind it could be lost with it.
+ * If the store has no space, the new timers are taken out of the batch and refused. The rest is
+ * committed, so that timers can still end. After any other failure the set fails: the store may
+ * have the batch or not, and a later batch could be lost with it.
  */
 #include "durable/batch.h"
 
@@ -18,11 +17,17 @@
 #include <stdlib.h>
 
 enum {
-	/* The store is busy: again after a millisecond, for ten seconds. A try may itself wait. */
+	/*
+	 * If the store is busy, the commit is tried again each millisecond, for ten seconds.
+	 * BUSY_FOR_NS bounds the time as well, because a try may itself wait.
+	 */
 	BUSY_TRIES = 10000,
 	BUSY_WAIT_NS = 1000000,
 	ITEM_OPS_MAX = 2,
-	/* A server gets no more at once, but for one payload: it has a quarter of a session for it. */
+	/*
+	 * The most bytes that a server gets at once, plus one payload. The server has a quarter of
+	 * a session to store them.
+	 */
 	SHARED_BYTES = 4 << 20,
 };
 
@@ -38,7 +43,7 @@ struct pending {
 
 struct twi_batch {
 	size_t op_count, ack_count, most;
-	size_t bytes, bytes_of; /* of keys and payloads, and of how many operations these are */
+	size_t bytes, bytes_of; /* bytes: of keys and payloads of the first `bytes_of` operations */
 	struct tw_durable_op *ops;
 	struct twi_durable_timer **timers;
 	struct pending *pending;
@@ -103,7 +108,10 @@ struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_t
 	return &batch->ops[at].row;
 }
 
-/* RELAXED: this thread's. A timer that is not stored yet is claimed by the batch itself. */
+/*
+ * RELAXED: only this thread changes it. If no session has claimed the timer yet, this batch claims
+ * it.
+ */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own)
 {
 	struct tw_durable_op *op = &set->batch->ops[set->batch->op_count - 1];
@@ -136,7 +144,7 @@ void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *c
 	pending_add(set->batch, ack, NO_OP, outcome);
 }
 
-/* The state of the condition that forbids most. */
+/* Returns the state for the most restrictive of the conditions. */
 static enum tw_durable_state state_of(uint32_t conditions)
 {
 	if ((conditions & TWI_CONDITION_FAILED) != 0)
@@ -192,8 +200,8 @@ void twi_batch_pause(struct tw_durable *set)
 }
 
 /*
- * A set that closes tries for one session more. RELAXED: a flag that is looked at again. False: it has
- * tried long enough.
+ * Returns whether to try again. A set that closes tries only for one more session. RELAXED: a later
+ * call looks at the flag again.
  */
 static bool go_on(struct tw_durable *set, int64_t *until_ns)
 {
@@ -206,7 +214,7 @@ static bool go_on(struct tw_durable *set, int64_t *until_ns)
 	return now_ns < *until_ns;
 }
 
-/* Until the server can be reached: new timers are staged meanwhile. */
+/* Tries until the server can be reached. Meanwhile callers can still stage timers. */
 static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -290,7 +298,7 @@ static int commit_all(struct tw_durable *set)
 	return error;
 }
 
-/* For the measurements. */
+/* Notes how long a commit took, and when it ended. */
 static void stored_note(struct tw_durable *set, int64_t begin_ns)
 {
 	int64_t took_ns = twi_monotonic_ns() - begin_ns;
@@ -301,7 +309,7 @@ static void stored_note(struct tw_durable *set, int64_t begin_ns)
 	set->axes[TWI_AXIS_ELAPSED].stored_ns = twi_durable_elapsed_ns(set);
 }
 
-/* The session ended during the batch: the store may have it or not. */
+/* Called if the session ended during the commit: the store may have the batch or not. */
 static void lose_all(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;
@@ -320,7 +328,10 @@ static void settle_all(struct tw_durable *set)
 	set->counters[TWI_SHOWN_OPERATIONS] += batch->op_count;
 }
 
-/* A cancel of a timer in memory that a shared store knows better: it was not there, runs, or has run. */
+/*
+ * Returns whether a shared store contradicts the cancel of a timer in memory, because elsewhere the
+ * timer has ended, runs or has run. Then the store's outcome counts.
+ */
 static bool elsewhere(const struct tw_durable_op *op)
 {
 	return op->type == TW_DURABLE_OP_DELETE && op->fence != 0 && op->outcome != TW_DURABLE_DONE;

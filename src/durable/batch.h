@@ -8,32 +8,37 @@
 /* An outcome that the store decides. */
 #define TWI_OUTCOME_OF_STORE (-1)
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct twi_batch *twi_batch_create(uint32_t most);
 void twi_batch_destroy(struct twi_batch *batch);
 
-/* Whether there may be no place for what one item needs: two operations, one acknowledgement. Of a shared set also
- * whether there are bytes enough for one statement. */
+/*
+ * Returns whether one more item may not fit: it may need two operations and one acknowledgement. In
+ * a shared set, also returns true if the batch has as many bytes as a server may get at once.
+ */
 bool twi_batch_full(const struct tw_durable *set);
 
-/* Adds an operation for an id; `timer` (may be NULL) is settled when it is done. */
+/* Adds an operation for an id. If `timer` is not NULL, it is settled after the commit. */
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
 				    struct tw_durable_id id, struct twi_durable_timer *timer);
-/* The last operation is of a timer that the set has in memory, and is the end of its own run (`own`). */
+/*
+ * Gives the last operation the claim of its timer, which is in memory. A shared store refuses the
+ * operation if that claim is no longer valid. `own`: the operation ends a run of this set.
+ */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own);
-/* Adds an acknowledgement of the last operation; without one, of nothing. */
+/* Add an acknowledgement: twi_batch_ack for the last operation, twi_batch_ack_only for none. */
 void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome);
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,
 			int status);
 
-/* Before another try: a millisecond. */
+/* Waits a millisecond before another try. */
 void twi_batch_pause(struct tw_durable *set);
-/* Commits what there is, settles the timers, and acknowledges. */
+/* Commits the batch, settles its timers, and calls the acknowledgement hook. */
 void twi_batch_commit(struct tw_durable *set);
 
-/* Nothing is written or run any more. */
+/* Makes the set fail: from now on nothing is written, and no run begins. */
 void twi_set_fail(struct tw_durable *set, int error);
-/* Notes whether a condition holds. The state follows from all of them. */
+/* Notes whether a condition holds. The set's state follows from all its conditions. */
 void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds);
 
 #endif

@@ -28,14 +28,18 @@ static int send_new(struct tw_durable *set, enum twi_item_type type, struct tw_d
 	return -EINPROGRESS;
 }
 
-/* The findings of a canceller. */
+/* The result of a try to cancel a timer in memory. */
 struct revoked {
-	bool found; /* it is in memory, and needs no look by the I/O thread, or is ended by this call */
-	bool ended; /* by this call */
+	/* The timer is in memory, and this call may decide about it without the I/O thread. */
+	bool found;
+	bool ended; /* this call has ended it */
 	uint64_t word, attempt;
 };
 
-/* A timer with a key is neither ended nor absorbed before the store has answered. */
+/*
+ * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). A timer with a key, or
+ * one that was resent, is left alone until the store has answered, because the store may refuse it.
+ */
 static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bool staged_only)
 {
 	struct revoked ret = {false, false, 0, 0};
@@ -59,7 +63,10 @@ static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bo
 	return ret;
 }
 
-/* The outcome if this call has not ended it; -EINPROGRESS: the I/O thread must look. */
+/*
+ * Returns the outcome of a cancel that has not ended the timer, or -EINPROGRESS if the I/O thread
+ * must decide.
+ */
 static int late_outcome(const struct revoked *revoked)
 {
 	enum twi_durable_state state = twi_durable_state(revoked->word);
@@ -77,7 +84,7 @@ static int late_outcome(const struct revoked *revoked)
 	}
 }
 
-/* It is STAGED no longer. */
+/* Cancels a timer that the first try could not end while it was STAGED. */
 static int cancel_stored(struct tw_durable *set, struct tw_durable_id id, void *context)
 {
 	struct twi_request *request = twi_request_make(TWI_ITEM_CANCEL, id, NULL, 0, 0);
@@ -178,7 +185,10 @@ static int complete(struct tw_durable *set, struct tw_durable_id id, uint64_t at
 	if (timer != NULL) {
 		uint64_t word = twi_durable_look(&timer->word); /* E101 */
 
-		/* RELAXED: it counts only if the word's hold is still the same at the swap. */
+		/*
+		 * RELAXED: the attempt counts only if the hold count of the word is still the same
+		 * at the swap.
+		 */
 		if ((twi_durable_state(word) == TWI_DURABLE_RUNNING ||
 		     twi_durable_state(word) == TWI_DURABLE_PENDING) &&
 		    twi_load_relaxed(&timer->attempt) + 1 == attempt)
@@ -226,7 +236,7 @@ int tw_durable_pause(struct tw_durable *durable, const struct tw_durable_kind *k
 		return error;
 	if (found == NULL)
 		return -EINVAL;
-	/* RELAXED: a run that begins at the same time comes before or after. */
+	/* RELAXED: a run that begins at this moment may come before the pause or after it. */
 	twi_store_relaxed(&found->paused, 1);
 	return 0;
 }

@@ -18,11 +18,17 @@ static int wait_check(struct tw_durable *set, int64_t timeout_ns)
 		return error;
 	if (timeout_ns < 0)
 		return -EINVAL;
-	/* Before the state: a callback gets the same code also while the set is closed, or fails. */
+	/*
+	 * Must come before the check of the state, so that a callback gets -EDEADLK even if the set
+	 * closes or has failed.
+	 */
 	return twi_durable_within == set ? -EDEADLK : twi_durable_check_open(set);
 }
 
-/* Gives the request's result and, if it is 0, its infos; frees it. */
+/*
+ * Sends a request and waits for its answer. Returns the result of the request, or the number of
+ * infos of a list. Copies the infos if there is no error.
+ */
 static int ask(struct tw_durable *set, struct twi_request *request, struct tw_durable_info *ret,
 	       int64_t timeout_ns)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] One step: the clocks, a slice of the near window, all that is staged, then what can wait.
+ * [io] The I/O thread. One step reads the clocks, loads a slice of the near window, takes all
+ * staged items, and then does the work that can wait.
  *
- * Sleep. With nothing to do the thread sleeps until the first timer is staged, but at most a second,
- * for the sake of the wall clock. Then it waits for the window, so that others join the batch. A
- * caller that waits ends both. stage.c has the argument that no wake is lost.
+ * Sleep. If there is nothing to do, the thread sleeps until a timer is staged. It sleeps at most a
+ * second, because it must notice when the wall clock is set. Then it sleeps for the window, so that
+ * other timers can join the batch. A caller that waits for an answer ends both sleeps. stage.c
+ * shows that no wake-up is lost.
  */
 #include "durable/io.h"
 
@@ -24,17 +26,17 @@
 #define LIMBO_NS INT64_C(1000000)
 
 enum {
-	/* Dead letters removed in one step: a few milliseconds. */
+	/* The most dead letters that one step removes, in a few milliseconds. */
 	TRIM_MAX = 1000,
 };
 
-/* RELAXED: this thread changes the state. */
+/* RELAXED: only this thread changes the state. */
 static bool failed(const struct tw_durable *set)
 {
 	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 }
 
-/* RELAXED: each is a whole number, and no reader relies on two of them. */
+/* RELAXED: each load gives a whole number, and no reader combines two of them. */
 static void counters_show(struct tw_durable *set)
 {
 	set->counters[TWI_SHOWN_IN_MEMORY] = set->counters[TWI_SHOWN_MEMORY_BYTES] = 0;
@@ -46,7 +48,10 @@ static void counters_show(struct tw_durable *set)
 		twi_store_relaxed(&set->shown[i], set->counters[i]);
 }
 
-/* True: another claim may bring more. */
+/*
+ * Renews the session of a shared set, and claims timers. Returns true if another claim may bring
+ * more.
+ */
 static bool session_step(struct tw_durable *set)
 {
 	int error, more = 0;
@@ -66,7 +71,7 @@ static bool read_ahead(struct tw_durable *set)
 {
 	int more;
 
-	/* RELAXED: a flag that is looked at again. */
+	/* RELAXED: a later step looks at the flag again. */
 	if (failed(set) || twi_load_relaxed(&set->closing) != 0)
 		return false;
 	more = twi_elapsed_follow(set);
@@ -74,13 +79,16 @@ static bool read_ahead(struct tw_durable *set)
 		more = twi_window_reserve(set);
 	if (more == 0 && !set->shared)
 		more = twi_window_load(set);
-	/* Without memory, or with a busy or full store, the next step tries again. */
+	/* If there is no memory, or the store is busy or full, the next step tries again. */
 	if (more < 0 && more != -ENOMEM && more != -EAGAIN && more != -ENOSPC)
 		twi_set_fail(set, more);
 	return more == 1;
 }
 
-/* Once a second. Returns how many dead letters were removed, or an error. */
+/*
+ * Once a second, removes the dead letters beyond the bounds. Returns how many it removed, or an
+ * error.
+ */
 static int dead_trim(struct tw_durable *set)
 {
 	const struct tw_durable_options *options = &set->options;
@@ -98,12 +106,15 @@ static int dead_trim(struct tw_durable *set)
 	count = options->store.ops->dead_trim(options->store.store, most, before_ns, TRIM_MAX);
 	if (count > 0)
 		set->counters[TWI_SHOWN_DEAD_REMOVED] += (uint64_t)count;
-	/* The rest of many follows in the next step. */
+	/* If there may be more, the next step goes on. */
 	set->trim_at_ns = set->engine_ns + (count >= TRIM_MAX ? 0 : CLOCK_NS);
 	return count;
 }
 
-/* Once a second, because a failed try to shorten a long log takes milliseconds. */
+/*
+ * Measures the store's log once a second only: log_bytes may try in vain to shorten a long log,
+ * which takes milliseconds.
+ */
 static void log_judge(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -117,7 +128,7 @@ static void log_judge(struct tw_durable *set)
 	twi_set_condition(set, TWI_CONDITION_SLOW, most != 0 && bytes > most);
 }
 
-/* True: more is to be done at once. */
+/* Does the work that can wait. Returns true if another step should follow at once. */
 static bool rest(struct tw_durable *set, bool committed)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -130,7 +141,7 @@ static bool rest(struct tw_durable *set, bool committed)
 	twi_keep_limbo(set);
 	if (committed && !failed(set))
 		error = store->ops->upkeep(store->store);
-	/* RELAXED: a flag that is looked at again. */
+	/* RELAXED: a later step looks at the flag again. */
 	if (error == 0 && !failed(set) && twi_load_relaxed(&set->closing) == 0)
 		removed = dead_trim(set);
 	if (removed < 0)
@@ -142,7 +153,7 @@ static bool rest(struct tw_durable *set, bool committed)
 	return removed >= TRIM_MAX;
 }
 
-/* True: nothing is under way any more, and all is stored. */
+/* Returns true if nothing is under way any more, and everything is stored. */
 static bool close_step(struct tw_durable *set, bool took)
 {
 	bool clean = twi_keep_disarm_all(set);
@@ -151,7 +162,7 @@ static bool close_step(struct tw_durable *set, bool took)
 	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging) ||
 	    set->linger_count != 0)
 		return false;
-	/* A start that was confirmed and not used must not count as an attempt. */
+	/* If a start was stored, but its run did not begin, it must not count as an attempt. */
 	if (!failed(set) && (!set->shared || set->session.cut == 0))
 		twi_take_starts_back(set);
 	return true;
@@ -170,7 +181,7 @@ bool twi_io_step(struct tw_durable *set)
 	took = twi_take_all(set);
 	more |= rest(set, took);
 	counters_show(set);
-	/* RELAXED: the closing thread waits for this thread, whenever it sees the flag. */
+	/* RELAXED: a later step may see the flag as well, because the closing thread waits. */
 	if (twi_load_relaxed(&set->closing) != 0)
 		set->closed = close_step(set, took);
 	twi_durable_within = before;
@@ -187,7 +198,7 @@ static void sleep_until_work(struct tw_durable *set)
 		wait_ns = set->lingers[0].until_ns - set->engine_ns;
 	if (!TAILQ_EMPTY(&set->limbo) || wait_ns < LIMBO_NS)
 		wait_ns = LIMBO_NS;
-	/* RELAXED: a flag that is looked at again after a millisecond. */
+	/* RELAXED: if this load misses the flag, the next step looks at it again. */
 	if (twi_load_relaxed(&set->closing) != 0)
 		wait_ns = LIMBO_NS;
 	twi_stage_sleep(set, TWI_ASLEEP_IDLE, wait_ns);
@@ -203,7 +214,7 @@ void *twi_io_main(void *context)
 		if (!twi_io_step(set) && !set->closed)
 			sleep_until_work(set);
 	}
-	/* RELAXED: the closing thread joins this one. */
+	/* RELAXED: the closing thread joins this one, which orders everything. */
 	twi_store_relaxed(&set->finished, 1);
 	twi_futex_wake(&set->finished);
 	return NULL;

@@ -5,10 +5,13 @@
 
 #include "durable/set.h"
 
-/* One step. Tests make it themselves. True: another should follow at once. */
+/*
+ * Makes one step. Tests without an I/O thread call it themselves. Returns true if another step
+ * should follow at once.
+ */
 bool twi_io_step(struct tw_durable *set);
 
-/* The thread. */
+/* The main function of the I/O thread; `set` is a struct tw_durable. */
 void *twi_io_main(void *set);
 
 #endif

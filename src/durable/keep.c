@@ -2,10 +2,10 @@
 /*
  * [io] Timers in memory.
  *
- * A timer may be freed, or armed again, only if its last timeout cannot come any more. The callback
- * of that timeout shows that by a step of the word; only if it finds the timer not waiting, it
- * leaves without one. So where the engine says that the callback is on its way, the timer goes to
- * the list `limbo` until the engine says that it has ended.
+ * A timer may be freed, or armed again, only if the callback of its last timeout cannot come any
+ * more. A callback that finds the timer WAITING shows this by a step of the word. Any other
+ * callback leaves no trace. So if the engine says that a callback is running, the timer goes to the
+ * list `limbo`. It stays there until the engine says that the callback has ended.
  */
 #include "durable/keep.h"
 
@@ -38,7 +38,7 @@ bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *
 
 void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer)
 {
-	/* One that has lingered is there. */
+	/* A timer that has lingered is in the table already. */
 	if (timer->hashed)
 		return;
 	twi_hash_add(set, timer);
@@ -51,10 +51,13 @@ void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind
 {
 	struct twi_axis *axis = &set->axes[kind->axis];
 
-	/* The session has it, and will read it after the next connection. */
+	/*
+	 * In a shared store this session has claimed the timer, and reads it again after its next
+	 * connection.
+	 */
 	if (set->shared || !twi_keep_near(set, kind, id, due_ns))
 		return;
-	/* A serial is 1 at least. */
+	/* Goes back to just before the timer. A serial is at least 1, so this cannot wrap. */
 	axis->cursor = (struct twi_position){due_ns, (int64_t)id.place, id.serial - 1};
 	axis->cut = true;
 }
@@ -86,7 +89,7 @@ static void limbo_enter(struct tw_durable *set, struct twi_durable_timer *timer)
 	TAILQ_INSERT_TAIL(&set->limbo, timer, list);
 }
 
-/* True: its timeout will not come any more. */
+/* Cancels the timeout of a timer. Returns true if its callback cannot come any more. */
 static bool disarm(struct twi_durable_timer *timer)
 {
 	if (timer->armed && tw_cancel(timer->handle) == TW_CANCEL_RUNNING)
@@ -97,18 +100,30 @@ static bool disarm(struct twi_durable_timer *timer)
 
 static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t delay_ns)
 {
-	/* RELAXED: this thread acts on it. The timers that are left at a close stay in the store. */
+	/*
+	 * RELAXED: a later step looks at the flag again. Timers that have not run at a close stay
+	 * in the store.
+	 */
 	if (twi_load_relaxed(&set->closing) != 0)
 		return;
-	/* A parked timer may have been moved. On the list, it would be armed again while it runs. */
+	/*
+	 * A parked timer may have been moved. If it stayed on the list, it would be armed again
+	 * while it runs.
+	 */
 	list_leave(set, timer);
-	/* The delay counts from the readings of the clocks: a load may have taken long since then. */
+	/*
+	 * The delay counts from engine_ns, the reading of this step, because a load may have taken
+	 * long since then.
+	 */
 	if (!disarm(timer) ||
 	    twi_run_arm(set, timer, twi_durable_shift(set->engine_ns, delay_ns)) != 0)
 		limbo_enter(set, timer);
 }
 
-/* Overdue timers have their turn one after the other, so that those that are due now are not late. */
+/*
+ * Returns the delay until a timer should run. Timers that are overdue by a second run one after the
+ * other, catch_up_per_s each second. So they do not delay the timers that are due now.
+ */
 static int64_t delay_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
 	int64_t now_ns = set->axes[timer->kind->axis].now_ns;
@@ -157,7 +172,10 @@ void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer)
 		twi_slot_clear(set, timer);
 		twi_hash_remove(set, timer);
 	}
-	/* If it is queued, the I/O thread will meet it once more, and release it then. */
+	/*
+	 * A queued timer is still in the staging queue. When this thread takes it from there, it
+	 * calls this function again.
+	 */
 	if ((twi_durable_look(&timer->word) & TWI_DURABLE_QUEUED) != 0) /* E101 */
 		return;
 	list_leave(set, timer);
@@ -181,10 +199,13 @@ void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind)
 {
 	uint32_t most = kind->user->running_max;
 	struct twi_durable_timer *timer;
-	/* RELAXED: a guess. A timer that may not run yet after all is parked again. */
+	/* RELAXED: only an estimate. A timer that may not run after all is parked again. */
 	uint32_t running = twi_load_relaxed(&kind->running);
 
-	/* RELAXED: the request to resume has brought its store. */
+	/*
+	 * RELAXED: this thread has acquired the request to resume, and with it the store of
+	 * `paused`.
+	 */
 	if (twi_load_relaxed(&kind->paused) != 0)
 		return;
 	while ((timer = TAILQ_FIRST(&kind->parked)) != NULL && (most == 0 || running < most)) {
@@ -207,7 +228,7 @@ void twi_keep_unhold(struct tw_durable *set)
 void twi_keep_limbo(struct tw_durable *set)
 {
 	struct twi_durable_timer *timer = TAILQ_FIRST(&set->limbo), *next;
-	size_t count = set->limbo_count; /* those that come back are not looked at twice */
+	size_t count = set->limbo_count; /* so no timer that comes back is visited twice */
 
 	for (; count > 0; count--, timer = next) {
 		next = TAILQ_NEXT(timer, list);
@@ -229,7 +250,7 @@ void twi_keep_collect(struct tw_durable *set)
 	if (timer == NULL)
 		return;
 	set->garbage = NULL;
-	/* E105: no caller that has found one of them still looks at it. */
+	/* E105: waits until no caller that has found one of them still reads it. */
 	twi_rcu_synchronize();
 	for (; timer != NULL; timer = next) {
 		next = timer->garbage;
@@ -253,7 +274,7 @@ static void hash_visit(struct tw_durable *set, visit *function, void *arg)
 	twi_rcu_leave(); /* E105 */
 }
 
-/* RELAXED, the look at a place: the I/O thread has acquired all timers that it took. */
+/* RELAXED, the load of a slot: this thread has acquired all timers that it took. */
 static void slots_visit(struct tw_durable *set, visit *function, void *arg)
 {
 	for (uint64_t i = 0; i <= set->slot_mask; i++) {
@@ -286,7 +307,10 @@ bool twi_keep_disarm_all(struct tw_durable *set)
 static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
 {
 	(void)arg;
-	/* If it is too late, the callback looks at the wall clock, and comes back to this thread. */
+	/*
+	 * If it is too late to move the timeout, its callback runs. It looks at the wall clock, and
+	 * gives the timer back to this thread if it is early.
+	 */
 	if (timer->armed)
 		(void)tw_reschedule_at(timer->handle,
 				       twi_durable_shift(set->engine_ns, delay_of(set, timer)));
@@ -298,7 +322,11 @@ void twi_keep_rearm_all(struct tw_durable *set)
 	hash_visit(set, rearm_one, NULL);
 }
 
-/* One that is held now is looked at again, by the thread that lets it go. RELAXED: this thread's. */
+/*
+ * Releases a waiting timer that an earlier session has claimed. If a callback holds the timer now,
+ * it runs it or gives it back, and this thread checks the session then. RELAXED: only this thread
+ * changes it.
+ */
 static void drop_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
 {
 	(void)arg;
@@ -381,7 +409,10 @@ static struct twi_durable_timer *timer_of(struct tw_durable *set, const struct t
 	return timer;
 }
 
-/* A start without an end at most once, or once too often: it will not run again. */
+/*
+ * Returns whether a timer must not run again: a run of an at-most-once kind began and did not end,
+ * or its attempts are used up.
+ */
 static bool spent(const struct twi_durable_timer *timer, const struct tw_durable_row *row)
 {
 	const struct tw_durable_kind *kind = timer->kind->user;
@@ -400,7 +431,10 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	twi_rcu_leave(); /* E105 */
 	if (set->shared && row->session != set->session.number)
 		return 1;
-	/* One that another session had claimed runs still. RELAXED: this thread's. */
+	/*
+	 * If the timer in memory has the claim of an earlier session, it still runs, and the new
+	 * row is not wanted. RELAXED: only this thread changes it.
+	 */
 	if (set->shared && timer != NULL)
 		return twi_load_relaxed(&timer->session) != row->session;
 	if (timer != NULL || row->dead != 0 || row->kind >= set->kind_count)
@@ -420,7 +454,10 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Requests, too: of any thread, and freed by this one or by the caller that waits. */
+/*
+ * Requests. Any thread makes them. The I/O thread frees them, or the caller that waits for the
+ * answer.
+ */
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos)
 {

@@ -2,9 +2,9 @@
 /*
  * Opens and closes a set: its options, its kinds, its memory, its store, its thread.
  *
- * The opening thread opens the store, loads the first slice of the near window, and only then starts
- * the I/O thread, to which the set's inner half then belongs. The closing thread has it back when the
- * I/O thread has ended.
+ * The opening thread opens the store, loads the first slice of the near window, and only then
+ * starts the I/O thread. From then on the [io] fields of the set belong to the I/O thread. When
+ * that has ended, they belong to the closing thread.
  */
 #include "durable/open.h"
 
@@ -36,7 +36,10 @@
 
 enum {
 	BATCH_MOST = 1000000,
-	/* A server does so many in a fraction of a session. */
+	/*
+	 * The most operations of a batch for a server, which commits so many in a fraction of a
+	 * session.
+	 */
 	SHARED_BATCH_MOST = 4000,
 	PAYLOAD_MOST = 1048576,
 	DAYS_NEAR = 7,
@@ -128,7 +131,7 @@ static int kind_check(const struct tw_durable_kind *kind)
 	    kind->run == NULL || kind->reserved != 0 || kind->linger_ns > 60 * SECOND_NS ||
 	    !name_right(kind->name))
 		return -EINVAL;
-	/* A schedule that is wrong has no first delay, and the code says why. */
+	/* If the schedule is wrong, it has no first delay, and the error code says why. */
 	if (kind->schedule != NULL) {
 		int64_t delay_ns = tw_retry_delay(kind->schedule, 0);
 
@@ -158,9 +161,12 @@ static int kinds_check(const struct tw_durable_kind *const *kinds, size_t count)
 enum {
 	SLOTS_LEAST = 1024,
 	SLOTS_MOST = 1 << 20,
-	/* The bytes of staged timers for which there is one place in the table. */
+	/* The table has one slot for so many bytes of staged timers. */
 	SLOT_BYTES = 256,
-	/* Timers in memory for each bucket, when there are near_max; and 6 MiB of buckets at most. */
+	/*
+	 * Timers per bucket if near_max timers are in memory. HASH_MOST limits the buckets to 6
+	 * MiB.
+	 */
 	HASH_LOAD = 4,
 	HASH_LEAST = 1024,
 	HASH_MOST = 1 << 18,
@@ -175,7 +181,10 @@ static int64_t system_wall_ns(void *context)
 	return (int64_t)now.tv_sec * TWI_NS_PER_S + now.tv_nsec;
 }
 
-/* The power of two that is not below `wanted`, within two others. */
+/*
+ * Returns the smallest power of two that is not below `wanted`, within the powers `least` and
+ * `most`.
+ */
 static uint64_t power_within(uint64_t wanted, uint64_t least, uint64_t most)
 {
 	uint64_t count = least;
@@ -233,7 +242,7 @@ static bool tables_make(struct tw_durable *set)
 	set->slot_mask = slots - 1;
 	set->slots = calloc(slots, sizeof *set->slots);
 	set->batch = twi_batch_create(set->options.batch_max);
-	/* Of one size: a table that grows has a thread of its own. */
+	/* The table has a fixed size, because liburcu resizes a table on a thread of its own. */
 	buckets = power_within(set->options.near_max / HASH_LOAD, HASH_LEAST, HASH_MOST);
 	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
 	return set->slots != NULL && set->batch != NULL && set->hash != NULL;
@@ -284,7 +293,7 @@ static struct tw_durable *set_make(struct tw_engine *engine,
 	return NULL;
 }
 
-/* Whether the store can do all that the options and the kinds need. */
+/* Returns whether the store can do everything that the options and the kinds need. */
 static bool store_able(const struct tw_durable *set)
 {
 	const struct tw_durable_options *options = &set->options;
@@ -314,7 +323,7 @@ static int clocks_open(struct tw_durable *set, const struct tw_durable_opened *o
 	return 0;
 }
 
-/* RELAXED: no other thread knows the set. */
+/* Asks the store which kinds are paused. RELAXED: no other thread knows the set yet. */
 static int paused_open(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -355,7 +364,7 @@ static int store_open(struct tw_durable *set)
 		return -ENOTSUP;
 	set->unknown_kinds = opened.unknown_kinds;
 	error = paused_open(set);
-	/* The time is the server's. */
+	/* Must come before clocks_open, because the clock of a shared set is the server's. */
 	if (error == 0 && set->shared)
 		error = session_open(set);
 	if (error == 0)
@@ -369,7 +378,7 @@ static int store_open(struct tw_durable *set)
 	return error < 0 ? error : 0;
 }
 
-/* Signals are for the program's own threads. */
+/* Blocks all signals in the I/O thread, because signals are for the program's own threads. */
 static int thread_start(struct tw_durable *set)
 {
 	sigset_t all, before;
@@ -384,10 +393,10 @@ static int thread_start(struct tw_durable *set)
 	return error == 0 ? 0 : -ENOMEM;
 }
 
-/* After a failure of the open: no timer that was loaded may run. */
+/* Called if an open fails: afterwards no loaded timer runs. */
 static void open_undo(struct tw_durable *set)
 {
-	/* RELAXED: callbacks that miss it are waited for. */
+	/* RELAXED: the loop below waits for callbacks that miss the flag. */
 	twi_store_relaxed(&set->closing, 1);
 	while (!twi_keep_disarm_all(set) || twi_run_any(set))
 		TWI_PAUSE();
@@ -403,7 +412,7 @@ int twi_durable_open(struct tw_engine *engine, const struct tw_durable_kind *con
 
 	if (error != 0)
 		return error;
-	/* From here on the store belongs to this call. */
+	/* From here on the store belongs to this call, which closes it on failure. */
 	store = &options->store;
 	error = engine == NULL || ret == NULL ? -EINVAL : kinds_check(kinds, count);
 	if (error == 0)
@@ -439,7 +448,10 @@ int tw_durable_open(struct tw_engine *engine, const struct tw_durable_kind *cons
 	return twi_durable_open(engine, kinds, count, options, &system, ret_durable);
 }
 
-/* Waits for the I/O thread, or makes its steps. False: the time is over. */
+/*
+ * Waits for the I/O thread, or makes its steps if a test drives the set. Returns false if the set
+ * is not closed in time.
+ */
 static bool wait_closed(struct tw_durable *set, int64_t timeout_ns)
 {
 	int64_t until_ns = twi_until_ns(timeout_ns);
@@ -449,7 +461,7 @@ static bool wait_closed(struct tw_durable *set, int64_t timeout_ns)
 		(void)twi_io_step(set);
 		return set->closed;
 	}
-	/* RELAXED: the join orders all that the thread has done. */
+	/* RELAXED: the join orders everything that the thread has done. */
 	while (twi_load_relaxed(&set->finished) == 0) {
 		if (twi_futex_wait(&set->finished, 0, until_ns) == -ETIMEDOUT)
 			return false;
@@ -471,7 +483,10 @@ int tw_durable_close(struct tw_durable *durable, int64_t timeout_ns)
 		return -EINVAL;
 	if (twi_durable_within == durable)
 		return -EDEADLK;
-	/* RELAXED: the wake orders it before the I/O thread's look, and callbacks are waited for. */
+	/*
+	 * RELAXED: the wake-up below orders the store before the I/O thread's load, and the close
+	 * waits for callbacks.
+	 */
 	twi_store_relaxed(&durable->closing, 1);
 	twi_stage_wake(durable);
 	if (!wait_closed(durable, timeout_ns))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests. A caller makes one and pushes it; then it belongs to the I/O thread, which acknowledges
- * it and frees it. If the caller waits, the last swap of `answered` decides: the answer comes first,
- * and the caller frees the request; or the caller leaves first, and the I/O thread frees it (E104).
+ * it and frees it. If the caller waits, a swap of `answered` decides which thread frees the
+ * request. If the answer comes first, the caller frees it. If the caller leaves first, the I/O
+ * thread frees it (E104).
  */
 #include "durable/request.h"
 
@@ -39,7 +40,9 @@ void twi_request_answer(struct twi_request *request, int result)
 	uint32_t waited = TWI_ANSWER_WAITED;
 
 	request->result = result;
-	/* E104: publishes the results, and afterwards the request is the caller's, if it waits. */
+	/*
+	 * E104: publishes the results. If the caller waits, the request belongs to it from here on.
+	 */
 	if (twi_cas_acq_rel(&request->answered, &waited, TWI_ANSWER_GIVEN))
 		twi_futex_wake(&request->answered);
 	else

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What callers ask of the I/O thread: changes that it acknowledges, and questions that they wait for. */
+/*
+ * Requests of callers to the I/O thread: changes, which it acknowledges, and questions, for whose
+ * answers the callers wait.
+ */
 #ifndef TWI_DURABLE_REQUEST_H
 #define TWI_DURABLE_REQUEST_H
 
@@ -7,14 +10,17 @@
 
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos);
-/* Pushes it. It belongs to the I/O thread afterwards. */
+/* Pushes a request. Afterwards it belongs to the I/O thread. */
 void twi_request_send(struct tw_durable *set, struct twi_request *request, bool urgent);
 /*
- * Pushes it and waits. 0: it is answered, and the caller frees it. A negative code: it belongs to
- * the I/O thread, or is freed.
+ * Pushes a request and waits for the answer. Returns 0 if it was answered; then the caller frees
+ * it. Returns -ETIMEDOUT if the time is over; then the I/O thread frees it.
  */
 int twi_request_ask(struct tw_durable *set, struct twi_request *request, int64_t timeout_ns);
-/* For the I/O thread: gives a waited-for request back. */
+/*
+ * For the I/O thread: answers a request. If the caller waits, gives it the request back, otherwise
+ * frees it.
+ */
 void twi_request_answer(struct twi_request *request, int result);
 
 void twi_request_free(struct twi_request *request);

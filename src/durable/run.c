@@ -2,11 +2,13 @@
 /*
  * The engine's callback of a timer.
  *
- * It holds the timer (word.h), looks whether it may run, and runs it, or marks it as due and leaves
- * the rest to the I/O thread: if the wall clock is behind, the kind is paused or at its bound, the
- * start must be stored first, or no run may begin at all. Its last step on the timer is a swap of the
- * word. After that the timer may be gone, so the push uses copies.
- * The callback counts itself in `inside`, and out by its last access to the set.
+ * The callback holds the timer (word.h), and checks whether it may run. If it may, it runs the
+ * timer. Otherwise it marks the timer as due, and leaves the rest to the I/O thread. That happens
+ * if the wall clock is behind, the kind is paused or at its bound, or the start must be stored
+ * first. It also happens if no run may begin at all. The callback's last step on the timer is a
+ * swap of the word. After that the timer may be freed, unless the swap makes this thread push it.
+ * So the code that follows uses copies. `inside` counts the callbacks. A callback leaves it by its
+ * last access to the set.
  */
 #include "durable/run.h"
 
@@ -26,7 +28,10 @@ int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 	return error;
 }
 
-/* RELAXED, both: a bound. Only a run's count of itself decides, and that is one operation. */
+/*
+ * Counts a run of a kind, or returns false if the kind is paused or at its bound. RELAXED, both:
+ * the count publishes nothing. The addition that counts a run also decides whether it may begin.
+ */
 static bool kind_enter(struct twi_durable_kind *kind)
 {
 	if (twi_load_relaxed(&kind->paused) != 0)
@@ -42,12 +47,12 @@ static bool kind_enter(struct twi_durable_kind *kind)
 
 void twi_run_leave(struct twi_durable_kind *kind)
 {
-	/* RELAXED: the I/O thread looks at the count after it was pushed to, or by and by. */
+	/* RELAXED: the I/O thread reads the count after a push that follows, or in a later step. */
 	if (kind->user->running_max != 0)
 		(void)twi_fetch_sub_relaxed(&kind->running, 1);
 }
 
-/* RELAXED: if the state changes now, this run began before. */
+/* RELAXED: a run that misses a change of the state counts as begun before it. */
 static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *kind)
 {
 	uint32_t state = twi_load_relaxed(&set->state);
@@ -58,8 +63,8 @@ static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *
 }
 
 /*
- * Whether the store need not be asked first. A shared one has been asked, and the session lives long
- * enough for the run to begin; or it does not know the timer.
+ * Returns whether the run may begin without another request to the store. If a shared store has
+ * confirmed the start, the run must begin before until_ns, while the session is valid.
  */
 static bool store_allows(struct tw_durable *set, const struct twi_durable_timer *timer,
 			 uint64_t word)
@@ -71,7 +76,10 @@ static bool store_allows(struct tw_durable *set, const struct twi_durable_timer 
 	return set->hooks.boot_ns(set->hooks.context) < timer->until_ns;
 }
 
-/* For the holder. RELAXED: it has acquired the attempts with the word. */
+/*
+ * Returns whether the holder may run the timer. RELAXED: it has acquired the attempts with the
+ * word.
+ */
 static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
 {
 	uint64_t attempt = twi_load_relaxed(&timer->attempt);
@@ -99,7 +107,7 @@ static enum twi_durable_result result_of(int result)
 	}
 }
 
-/* How late the run begins. The clock may have been set back since the look whether it is due. */
+/* Returns how late the run begins: 0 if the clock was set back since may_run(). */
 static uint64_t lag_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
 	int64_t now_ns = twi_durable_now_ns(set, timer->kind);
@@ -107,7 +115,7 @@ static uint64_t lag_of(struct tw_durable *set, const struct twi_durable_timer *t
 	return now_ns > timer->due_ns ? (uint64_t)now_ns - (uint64_t)timer->due_ns : 0;
 }
 
-/* RELAXED, all: counters, and numbers for people. */
+/* RELAXED, all: only statistics. */
 static void lag_note(struct tw_durable *set, uint64_t lag_ns)
 {
 	twi_store_relaxed(&set->lag_ns, lag_ns);
@@ -162,14 +170,17 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	return result_of(result);
 }
 
-/* Leaves it to the I/O thread. A run that waits for its confirmation does not wait for the window, too. */
+/*
+ * Leaves a due timer to the I/O thread. In a shared set the push is urgent: the run waits for its
+ * confirmation already, and should not wait for the window, too.
+ */
 static void leave_due(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	if (twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_DUE, true))
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, set->shared);
 }
 
-/* To RUNNING, after may_run(). */
+/* Makes the timer RUNNING, after may_run(). Returns false if a shared store must be asked first. */
 static bool begin(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
 {
 	if (set->shared) {
@@ -178,7 +189,10 @@ static bool begin(struct tw_durable *set, struct twi_durable_timer *timer, uint6
 		twi_run_leave(timer->kind);
 		return false;
 	}
-	/* A confirmed start is in the store. Any other is written if the run outlives a window. */
+	/*
+	 * A confirmed start is in the store already. Any other start is stored only if the run
+	 * outlives a window.
+	 */
 	if (twi_durable_let_go(&timer->word, TWI_DURABLE_RUNNING, 0, !timer->confirm))
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
 	return true;
@@ -213,7 +227,7 @@ static void timeout_callback(struct tw_handle self, void *arg)
 	twi_run_exit(set);
 }
 
-/* An executor has dropped it: the I/O thread arms it again. */
+/* If an executor has dropped the timeout, the I/O thread arms the timer again. */
 static void timeout_ended(void *arg, enum tw_end end)
 {
 	struct twi_durable_timer *timer = arg;

@@ -6,18 +6,22 @@
 #include "durable/set.h"
 
 /*
- * Sets the engine's timeout of a timer that has none, by the engine's clock. For the timer's owner, whose handle it is
- * (set.h). A negative code: the engine has no memory or no place, and the timer is not armed.
+ * Arms a timer: schedules its timeout in the engine, at a time of the engine's clock. The timer
+ * must have no timeout. Only the thread that owns `handle` may call it (set.h). Returns 0, or a
+ * negative code if the engine has no memory or no place; then the timer is not armed.
  */
 int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t at_ns);
 
-/* A run that was not in its callback has ended: another one of its kind may begin. */
+/* Counts the end of a run, so that another run of its kind may begin. */
 void twi_run_leave(struct twi_durable_kind *kind);
 
-/* For callbacks: the set stays until the callback has left it. */
+/* For callbacks: the set is not freed before the callback has called twi_run_exit. */
 static inline void twi_run_enter(struct tw_durable *set)
 {
-	/* RELAXED: the timeout, which is under way, keeps the set until this is counted. */
+	/*
+	 * RELAXED: the timeout is still running in the engine, so the set is not freed before this
+	 * is counted.
+	 */
 	(void)twi_fetch_add_relaxed(&set->inside, 1);
 }
 
@@ -27,10 +31,16 @@ static inline void twi_run_exit(struct tw_durable *set)
 	(void)twi_fetch_sub_release(&set->inside, 1);
 }
 
-/* For the I/O thread, when no timeout is left: whether a callback may still touch the set. */
+/*
+ * For the I/O thread, when the engine has no timeout of the set left. Returns whether a callback
+ * may still touch the set.
+ */
 static inline bool twi_run_any(struct tw_durable *set)
 {
-	/* E106: pairs with the last exit. Without it the set's memory could be freed before. */
+	/*
+	 * E106: pairs with the last exit. Without it the set could be freed before the callback's
+	 * last access.
+	 */
 	return twi_load_acquire(&set->inside) != 0;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedule: the caller makes the timer, puts it where its id finds it, and pushes it. Only if it is
- * due before its commit can be done, the caller arms it in the engine, too, before the push.
+ * Schedule: the caller makes the timer, puts it into the slot of its id, and pushes it. If the
+ * timer is due before its commit can be done, the caller also arms it in the engine, before the
+ * push.
  */
 #include "base/sized.h"
 #include "durable/run.h"
@@ -12,7 +13,7 @@
 #include <tickwheel/fork.h>
 
 enum {
-	/* So many serials may find their places taken before the table counts as full. */
+	/* The table counts as full when so many serials have found their slots taken. */
 	SLOT_TRIES = 64,
 };
 
@@ -55,7 +56,7 @@ static bool due_of(struct tw_durable *set, const struct twi_durable_kind *kind,
 	return !__builtin_add_overflow(now_ns, spec->due_ns, ret_due_ns) && *ret_due_ns != TW_NEVER;
 }
 
-/* The bucket of a deadline, rounded down also before 1970. */
+/* Returns the bucket of a deadline. Deadlines before 1970 are rounded down, too. */
 static uint64_t place_of(int64_t due_ns)
 {
 	return (uint64_t)(due_ns / TWI_DURABLE_BUCKET_NS - (due_ns % TWI_DURABLE_BUCKET_NS < 0));
@@ -82,7 +83,10 @@ static struct twi_durable_timer *timer_make(const struct tw_durable_spec *spec)
 	return timer;
 }
 
-/* 0, or -EAGAIN: no serial is reserved, or too many timers wait for their commit. */
+/*
+ * Gives a timer its id and its slot. Returns 0, or -EAGAIN if no serial is reserved, or too many
+ * timers wait for their commit.
+ */
 static int id_give(struct tw_durable *set, struct twi_durable_timer *timer,
 		   const struct tw_durable_spec *spec)
 {
@@ -110,14 +114,17 @@ static bool due_before_commit(const struct tw_durable *set, const struct twi_dur
 	       twi_durable_until_ns(timer->due_ns, now_ns) <= soon_ns;
 }
 
-/* RELAXED: a bound. Calls at once may go beyond it by one timer each. */
+/* RELAXED: only a bound. Concurrent calls may exceed it by one timer each. */
 static bool full(const struct tw_durable *set, int64_t bytes)
 {
 	return twi_load_relaxed(&set->staged_bytes) + twi_load_relaxed(&set->linger_bytes) + bytes >
 	       (int64_t)set->options.staged_bytes_max;
 }
 
-/* Looks at all that needs no memory. Returns 0, the kind, its time and the deadline, or a code. */
+/*
+ * Makes all checks that need no memory. Returns 0 and the kind, the time on its clock and the
+ * deadline, or a code.
+ */
 static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 		 struct twi_durable_kind **ret_kind, int64_t *ret_now_ns, int64_t *ret_due_ns)
 {
@@ -132,7 +139,7 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 	*ret_now_ns = twi_durable_now_ns(set, *ret_kind);
 	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
-	/* RELAXED: a state; as in twi_durable_check_open(). */
+	/* RELAXED: as in twi_durable_check_open(). */
 	conditions = twi_load_relaxed(&set->conditions);
 	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return -ENOSPC;
@@ -165,7 +172,7 @@ static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		free(timer);
 		return error;
 	}
-	/* Another thread may end and free it as soon as it is pushed. */
+	/* Must come before the push, because then another thread may end and free the timer. */
 	if (ret_id != NULL)
 		*ret_id = timer->id;
 	bytes = (int64_t)twi_timer_bytes(timer);

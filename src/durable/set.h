@@ -2,13 +2,14 @@
 /*
  * A set of durable timers: its memory, and which thread owns which part of it.
  *
- * Threads. Callers stage timers and requests, and end timers by their words. The engine's callback
- * runs timers. The I/O thread ([io]) does the rest: it alone calls the store, moves timers between
- * places, arms them in the engine, and frees them.
+ * Threads. Callers stage timers and requests, and cancel or complete timers by a step of the state
+ * word (word.h). The engine's callback runs timers. The I/O thread ([io]) does the rest: it alone
+ * calls the store, moves timers between places, arms them in the engine, and frees them.
  *
- * Fields of a timer belong to the caller until it is pushed, then to the holder (word.h), and else to
- * the I/O thread. Callers find timers by their ids, in read-side sections; the I/O thread takes a
- * timer out of both tables, waits for a grace period, and frees it (E105).
+ * The fields of a timer belong to the caller until it is pushed. Then they belong to the holder
+ * (word.h), or to the I/O thread if no thread holds the timer. Callers find timers by their ids, in
+ * read-side sections; the I/O thread takes a timer out of both tables, waits for a grace period,
+ * and frees it (E105).
  */
 #ifndef TWI_DURABLE_SET_H
 #define TWI_DURABLE_SET_H
@@ -27,17 +28,23 @@ enum {
 	TWI_DURABLE_KEY_MAX = 255,
 	TWI_DURABLE_KINDS_MAX = 1024,
 	TWI_DURABLE_LANES = 16,
-	/* Serials that a lane takes at once. */
+	/* How many serials a lane takes at once. */
 	TWI_DURABLE_CHUNK = 1024,
-	/* The bytes that a stored timer counts while it is staged: not 0 (stage.c). */
+	/* The bytes that a stored timer counts in the staging queue. Must not be 0 (stage.c). */
 	TWI_DURABLE_CALL_BYTES = 64,
 	TWI_DURABLE_MEASUREMENTS = TW_DURABLE_MEASUREMENT_LATENESS + 1,
 };
 
-/* Serials that the store reserves at once: two seconds of them at ten million a second. */
+/*
+ * How many serials the store reserves at once: enough for almost two seconds at ten million a
+ * second.
+ */
 #define TWI_DURABLE_RESERVE (UINT64_C(1) << 24)
 #define TWI_DURABLE_BUCKET_NS (INT64_C(64) * 1000000000)
-/* A caller arms a timer that is due this soon after the window: its commit could come too late. */
+/*
+ * A caller arms a timer that is due within the window plus this margin, because its commit could
+ * come too late.
+ */
 #define TWI_DURABLE_MARGIN_NS INT64_C(2000000)
 
 enum twi_item_type {
@@ -48,7 +55,7 @@ enum twi_item_type {
 	TWI_ITEM_REVIVE,
 	TWI_ITEM_DROP,
 	TWI_ITEM_RESUME,
-	TWI_ITEM_FLUSH, /* from here on a thread waits for it */
+	TWI_ITEM_FLUSH, /* from here on, a thread waits for the answer */
 	TWI_ITEM_FIND,
 	TWI_ITEM_FIND_KEY,
 	TWI_ITEM_DEAD,
@@ -61,7 +68,7 @@ struct twi_item {
 	uint32_t type;
 };
 
-/* The clocks on which deadlines are. Each has a near window of its own. */
+/* The clocks that deadlines count on. Each has a near window of its own. */
 enum twi_axis_number {
 	TWI_AXIS_WALL,
 	TWI_AXIS_ELAPSED, /* time/elapsed.h */
@@ -69,20 +76,21 @@ enum twi_axis_number {
 };
 
 struct twi_durable_kind {
-	const struct tw_durable_kind *user;     /* [const] */
-	enum twi_axis_number axis;              /* [const] */
-	struct tw_durable *set;                 /* [const] */
-	TAILQ_HEAD(, twi_durable_timer) parked; /* [io] due, but paused or bounded */
-	_Atomic uint32_t running;               /* [atomic] counted if running_max is set */
-	_Atomic uint32_t paused;                /* [atomic] */
+	const struct tw_durable_kind *user; /* [const] */
+	enum twi_axis_number axis;          /* [const] */
+	struct tw_durable *set;             /* [const] */
+	/* [io] Due timers that wait, because the kind is paused or at its bound. */
+	TAILQ_HEAD(, twi_durable_timer) parked;
+	_Atomic uint32_t running; /* [atomic] counted if running_max is set */
+	_Atomic uint32_t paused;  /* [atomic] */
 };
 
 /* Which list of the I/O thread a timer is on. */
 enum twi_list {
 	TWI_LIST_NONE,
-	TWI_LIST_PARKED, /* of its kind */
-	TWI_LIST_HELD,   /* of the set, while no run may begin */
-	TWI_LIST_LIMBO,  /* its timeout is on its way, or could not be made */
+	TWI_LIST_PARKED, /* `parked` of its kind */
+	TWI_LIST_HELD,   /* `held` of the set, while no run may begin */
+	TWI_LIST_LIMBO, /* `limbo` of the set: its callback runs, or its timeout could not be made */
 };
 
 struct twi_durable_timer {
@@ -90,19 +98,20 @@ struct twi_durable_timer {
 	_Atomic uint64_t word;         /* [atomic E101] */
 	struct tw_durable_id id;       /* [const] */
 	struct twi_durable_kind *kind; /* [const] */
-	int64_t due_ns;                /* of the holder, as those below */
-	int64_t next_ns;               /* as the run has set it */
-	int64_t until_ns;     /* CLOCK_BOOTTIME: a confirmed run of a shared store begins before */
-	int64_t scheduled_ns; /* [const] on the clock of its kind */
-	_Atomic uint64_t session; /* [atomic] that has claimed it; 0: none */
-	_Atomic uint64_t fence;   /* [atomic] of its start; 0: none was confirmed */
-	_Atomic uint64_t attempt; /* runs that have begun and ended */
+	int64_t due_ns;                /* belongs to the holder, as do the two below */
+	int64_t next_ns;               /* the next deadline, set by the run */
+	/* CLOCK_BOOTTIME: a run that a shared store has confirmed must begin before. */
+	int64_t until_ns;
+	int64_t scheduled_ns;     /* [const] on the clock of its kind */
+	_Atomic uint64_t session; /* [atomic] the session that has claimed it; 0: none */
+	_Atomic uint64_t fence;   /* [atomic] the fence of its confirmed start; 0: none */
+	_Atomic uint64_t attempt; /* earlier runs, without the present one */
 	struct cds_lfht_node node;
 	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
 	struct twi_durable_timer *garbage;
-	struct tw_handle handle; /* the caller's until it is pushed */
+	struct tw_handle handle; /* the caller's until the timer is pushed */
 	void *context;           /* for its acknowledgement */
-	uint32_t linger_at;      /* plus 1, its place among those that linger; 0: none */
+	uint32_t linger_at;      /* 1 + its index in `lingers`; 0: it does not linger */
 	uint32_t version;        /* [const] */
 	uint32_t payload_bytes;  /* [const] */
 	uint8_t key_bytes;       /* [const] */
@@ -110,11 +119,11 @@ struct twi_durable_timer {
 	bool confirm;            /* its start must be stored before it runs */
 	bool armed;              /* the engine has a timeout that may still come; see `handle` */
 	bool started;            /* the store knows that this attempt has begun */
-	bool slotted, hashed;    /* the table that has it */
-	bool refused;            /* the store has no space for it */
-	bool spent;              /* it ends unrun: too many starts */
+	bool slotted, hashed;    /* which tables have it */
+	bool refused;            /* the store did not take it: its key, or no space */
+	bool spent;              /* too many starts: it must end without a run */
 	bool gone;
-	uint32_t moving; /* how often this batch moves it; then the I/O thread holds it */
+	uint32_t moving; /* how often this batch moves it; if not 0, the I/O thread holds it */
 	uint8_t on;      /* an enum twi_list */
 	unsigned char bytes[];
 };
@@ -124,14 +133,14 @@ struct twi_request {
 	struct tw_durable_id id;
 	int64_t due_ns;
 	void *context;
-	struct twi_request *next;      /* [io] among the flushes */
-	uint32_t tries;                /* [io] while a server did not answer it */
-	bool revoked;                  /* CANCEL: the caller has ended it already */
-	bool behind;                   /* LIST: behind id and due_ns; else from the first on */
-	struct twi_durable_kind *kind; /* RESUME; LIST: of the timer that it is behind */
-	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, for those that wait */
+	struct twi_request *next; /* [io] in the list `flushes` */
+	uint32_t tries;           /* [io] how often the server has not answered it */
+	bool revoked;             /* CANCEL: the caller has ended the timer already */
+	bool behind; /* LIST: begin behind `id` and `due_ns`, otherwise at the first timer */
+	struct twi_durable_kind *kind; /* RESUME: the kind; LIST: the kind of the timer `id` */
+	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, if a caller waits */
 	int result;
-	struct tw_durable_info *infos; /* FIND, DEAD, LIST: behind the key */
+	struct tw_durable_info *infos; /* FIND, DEAD, LIST: the answer */
 	size_t count, max;
 	uint32_t key_bytes;
 	unsigned char key[];
@@ -143,33 +152,33 @@ enum twi_answered {
 	TWI_ANSWER_LEFT, /* the caller's time was over: the I/O thread frees the request */
 };
 
-/* Orders timers in time, as the store does. */
+/* A position in the order of the store: by deadline, then place, then serial. */
 struct twi_position {
 	int64_t due_ns, place;
 	uint64_t serial;
 };
 
-/* A timer that lingers, and until when, by the engine's clock. */
+/* A timer that lingers, and the time of the engine's clock when that ends. */
 struct twi_linger {
 	int64_t until_ns;
 	struct twi_durable_timer *timer;
 };
 
 struct twi_lane {
-	TWI_CACHE_ALIGNED _Atomic uint64_t
-		next; /* [atomic] a multiple of the chunk: it is used up */
+	/* [atomic] The next serial. A multiple of the chunk: the lane has none left. */
+	TWI_CACHE_ALIGNED _Atomic uint64_t next;
 };
 
 /* [io] A near window, and its clock. */
 struct twi_axis {
-	struct twi_position cursor;      /* all before it are in memory */
-	struct twi_position cursor_next; /* of the row that was given last */
+	struct twi_position cursor;      /* all timers before it are in memory */
+	struct twi_position cursor_next; /* the position of the last row of a load */
 	size_t loaded;                   /* rows that this load has given */
-	bool cut;                        /* it has given as many as it might */
-	int64_t now_ns;                  /* at the begin of this step */
-	int64_t stored_ns;               /* after its last commit */
-	int64_t offset_ns;               /* it less the engine's clock, as armed */
-	int64_t confirm_until_ns;        /* due up to here: start before run */
+	bool cut;                 /* the last load reached its limit: there may be more rows */
+	int64_t now_ns;           /* at the begin of this step */
+	int64_t stored_ns;        /* at the end of the last commit */
+	int64_t offset_ns;        /* it minus the engine's clock, as the armed timeouts assume */
+	int64_t confirm_until_ns; /* timers due up to here: store the start first */
 	uint64_t in_memory, memory_bytes;
 	unsigned char *kinds; /* [const] not 0: the kind of this number is on this axis */
 };
@@ -195,7 +204,7 @@ enum twi_shown {
 	TWI_SHOWN_OPERATIONS,
 	TWI_SHOWN_DEAD,
 	TWI_SHOWN_IN_MEMORY,
-	TWI_SHOWN_MEMORY_BYTES, /* of them */
+	TWI_SHOWN_MEMORY_BYTES, /* the bytes of TWI_SHOWN_IN_MEMORY */
 	TWI_SHOWN_DEAD_REMOVED,
 	TWI_SHOWN_CLOCK_STEPS,
 	TWI_SHOWN_UNKNOWN,
@@ -207,7 +216,7 @@ enum twi_shown {
 	TWI_SHOWN_COUNT,
 };
 
-/* What restricts a set. Several may hold at once. */
+/* The conditions that restrict a set. Several may hold at once. */
 enum twi_condition {
 	TWI_CONDITION_FAILED = 1,
 	TWI_CONDITION_STEPPED = 2,
@@ -225,70 +234,74 @@ struct tw_durable {
 	size_t kind_count;
 	int generation; /* number of forks when it was opened */
 	bool elapsed;   /* some kinds count elapsed time */
-	bool shared;    /* with other sets: shared/session.h */
+	bool shared;    /* its store is shared with other sets: shared/session.h */
 	uint64_t unknown_kinds;
-	int64_t boot_base_ns; /* elapsed time less the system's */
+	int64_t boot_base_ns; /* elapsed time minus CLOCK_BOOTTIME */
 	char boot[sizeof(((struct tw_durable_clock *)0)->boot)];
 	uint64_t slot_mask;
 	struct cds_lfht *hash;                      /* [io] writes, E105 */
-	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] of those that are staged */
+	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] the staged timers */
 	struct twi_batch *batch;                    /* [io], as those below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
 	struct tw_durable_clock clock;    /* as the store has it */
-	int64_t accepted_ns;              /* wall clock less engine's, as far as runs rely on it */
-	int64_t catch_up_ns;              /* engine's: next overdue one */
-	int64_t full_until_ns, log_at_ns; /* engine's: the next tries */
-	int64_t trim_at_ns;               /* engine's: the next look at the dead letters */
-	int error;                        /* why it has failed */
+	int64_t accepted_ns;              /* wall clock minus engine's clock, as last believed */
+	int64_t catch_up_ns;              /* engine's clock: when the next overdue timer may run */
+	int64_t full_until_ns, log_at_ns; /* engine's clock: the next try, the next look */
+	int64_t trim_at_ns;               /* engine's clock: the next removal of dead letters */
+	int error;                        /* why the set has failed */
 	uint64_t reserved_end;
 	size_t limbo_count;
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
-	struct twi_linger *lingers; /* a heap */
+	struct twi_linger *lingers; /* a heap; the first ends first */
 	size_t linger_count, linger_room;
-	bool linger_cut;                /* the wall clock was set: they end */
-	struct twi_handover_link *back; /* items that a step could not finish, before all others */
-	struct twi_request *flushes;    /* to be answered after the commit */
+	bool linger_cut; /* a clock was set: all of them end */
+	/* Items that a step could not finish; the next step begins with them. */
+	struct twi_handover_link *back;
+	struct twi_request *flushes; /* they are answered after the commit */
 	int64_t taken_bytes;
-	int64_t accepted_now_ns;           /* as far as the wall clock is believed */
-	int64_t checked_ns;                /* engine's: the last look for a step */
-	struct tw_durable_session session; /* of a shared store */
+	int64_t accepted_now_ns;           /* the wall clock, as last believed */
+	struct tw_durable_session session; /* if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
 	bool claim_more;                   /* the last claim was cut off */
 	bool closed;
 	uint64_t counters[TWI_SHOWN_COUNT];
-	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] of its own edge */
+	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] its edge: queue/handover.h */
 	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
-	_Atomic int64_t step_ns;                       /* [atomic] wall clock less elapsed time */
-	_Atomic int64_t linger_bytes;                  /* [atomic] of those that linger */
-	_Atomic int64_t server_ns; /* [atomic] the server's clock less CLOCK_BOOTTIME */
+	_Atomic int64_t step_ns;                       /* [atomic] wall clock minus elapsed time */
+	_Atomic int64_t linger_bytes; /* [atomic] bytes of the timers that linger */
+	_Atomic int64_t server_ns;    /* [atomic] the server's clock minus CLOCK_BOOTTIME */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep; /* [atomic E103] an enum twi_asleep */
 	_Atomic uint32_t state;      /* [atomic] an enum tw_durable_state, of the conditions */
 	_Atomic uint32_t conditions; /* [atomic] bits of enum twi_condition */
 	_Atomic uint32_t closing;    /* [atomic] */
 	_Atomic uint32_t finished;   /* [atomic] */
 	_Atomic uint32_t urgent;     /* [atomic E103] a caller waits */
-	_Atomic uint64_t serial_next, serial_end;  /* [atomic E107] of the reserved ones */
+	_Atomic uint64_t serial_next, serial_end;  /* [atomic E107] the reserved serials */
 	_Atomic uint64_t scheduled, runs, overdue; /* [atomic] */
 	_Atomic uint64_t late, lag_ns, lag_max_ns; /* [atomic] */
-	TWI_CACHE_ALIGNED _Atomic uint64_t inside; /* [atomic E106] callbacks of the engine */
-	_Atomic uint64_t shown[TWI_SHOWN_COUNT];   /* [atomic] the I/O thread's counters */
+	/* [atomic E106] How many callbacks of the engine use the set. */
+	TWI_CACHE_ALIGNED _Atomic uint64_t inside;
+	_Atomic uint64_t shown[TWI_SHOWN_COUNT]; /* [atomic] the I/O thread's counters */
 	struct twi_measured measured[TWI_DURABLE_MEASUREMENTS]; /* [atomic] */
 	struct twi_lane lanes[TWI_DURABLE_LANES];
 };
 
 enum twi_asleep {
 	TWI_AWAKE,
-	TWI_ASLEEP_IDLE,   /* the first timer wakes it */
-	TWI_ASLEEP_WINDOW, /* only a caller that waits does */
+	TWI_ASLEEP_IDLE,   /* the first staged timer wakes it */
+	TWI_ASLEEP_WINDOW, /* only a waiting caller wakes it */
 };
 
-/* The set whose run or hook this thread is in. */
+/* The set in whose run or hook this thread is, or NULL. */
 extern _Thread_local struct tw_durable *twi_durable_within;
 
-/* The time from `now_ns` to `due_ns`, or the nearest number: deadlines may be any. */
+/*
+ * Returns due - now. If that overflows, returns the nearest number, because deadlines may have any
+ * value.
+ */
 static inline int64_t twi_durable_until_ns(int64_t due_ns, int64_t now_ns)
 {
 	int64_t delay_ns;
@@ -298,7 +311,7 @@ static inline int64_t twi_durable_until_ns(int64_t due_ns, int64_t now_ns)
 	return due_ns < now_ns ? INT64_MIN : INT64_MAX;
 }
 
-/* RELAXED: a number. */
+/* RELAXED: only a number, which publishes nothing. */
 static inline int64_t twi_durable_wall_ns(struct tw_durable *set)
 {
 	return set->shared
@@ -323,7 +336,7 @@ static inline int64_t twi_durable_now_ns(struct tw_durable *set,
 	return twi_durable_elapsed(kind) ? twi_durable_elapsed_ns(set) : twi_durable_wall_ns(set);
 }
 
-/* A sum that stays a deadline. */
+/* Returns due + by, limited so that it stays a deadline: never TW_NEVER. */
 static inline int64_t twi_durable_shift(int64_t due_ns, int64_t by_ns)
 {
 	if (__builtin_add_overflow(due_ns, by_ns, &due_ns))
@@ -331,7 +344,7 @@ static inline int64_t twi_durable_shift(int64_t due_ns, int64_t by_ns)
 	return due_ns == TW_NEVER ? TW_NEVER - 1 : due_ns;
 }
 
-/* A kind's deadline as the wall clock shows it now. RELAXED: a number. */
+/* Converts a deadline of a kind's own clock to the wall clock of now. RELAXED: only a number. */
 static inline int64_t twi_durable_to_wall(struct tw_durable *set,
 					  const struct twi_durable_kind *kind, int64_t due_ns)
 {
@@ -340,7 +353,7 @@ static inline int64_t twi_durable_to_wall(struct tw_durable *set,
 		       : due_ns;
 }
 
-/* And back. RELAXED: a number. */
+/* Converts a deadline of the wall clock to the kind's own clock. RELAXED: only a number. */
 static inline int64_t twi_durable_from_wall(struct tw_durable *set,
 					    const struct twi_durable_kind *kind, int64_t due_ns)
 {

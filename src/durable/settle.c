@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] After a commit. A new timer becomes KEPT, and stays in memory only if it is due soon, or needs
- * this thread at once. A moved one waits again. One that has left the store leaves the memory.
+ * [io] Applies a commit to the timers in memory. A new timer becomes KEPT. It stays in memory only
+ * if it is due soon, or if this thread must act on it at once. A moved timer waits again. A timer
+ * that has left the store leaves the memory, too.
  */
 #include "durable/settle.h"
 
@@ -10,7 +11,9 @@
 
 #include <errno.h>
 
-/* It was not stored. A run may end; a timer that waits ends now. */
+/*
+ * Refuses a timer that was not stored. If it waits, it ends now. If it runs, the run may end first.
+ */
 static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	uint64_t word;
@@ -28,7 +31,10 @@ static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);
 }
 
-/* A clock that was set back in between counts as no time. */
+/*
+ * Counts the time from the schedule to the acknowledgement, as 0 if the clock was set back in
+ * between.
+ */
 static void ack_count(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
 	int64_t waited_ns =
@@ -38,7 +44,10 @@ static void ack_count(struct tw_durable *set, const struct twi_durable_timer *ti
 			   waited_ns > 0 ? (uint64_t)waited_ns : 0);
 }
 
-/* Whether a timer that waits stays in memory. In a shared store it is claimed, or it is not. */
+/*
+ * Returns whether a waiting timer stays in memory: in a shared set if this session has claimed it,
+ * otherwise if it is in the near window.
+ */
 static bool stays(const struct tw_durable *set, const struct tw_durable_op *op,
 		  const struct twi_durable_timer *timer)
 {
@@ -58,11 +67,14 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	}
 	set->counters[TWI_SHOWN_STORED]++;
 	ack_count(set, timer);
-	/* RELAXED: a number. */
+	/* RELAXED: only a number, which publishes nothing. */
 	twi_store_relaxed(&timer->session, op->row.session);
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
 	    !stays(set, op, timer) && twi_durable_hold(&timer->word)) {
-		/* A canceller finds it held, and asks this thread, which asks the store. */
+		/*
+		 * A canceller finds the timer held, and sends a request to this thread, which asks
+		 * the store.
+		 */
 		twi_keep_release(set, timer);
 		return;
 	}
@@ -75,7 +87,10 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		twi_keep_arm(set, timer);
 }
 
-/* A shared store says that it is not due yet, or was cancelled, moved or claimed elsewhere. */
+/*
+ * Called if a shared store refuses a start: the timer is not due yet there, or was cancelled, moved
+ * or claimed elsewhere.
+ */
 static void start_refused(struct tw_durable *set, const struct tw_durable_op *op,
 			  struct twi_durable_timer *timer)
 {
@@ -103,7 +118,10 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 	twi_store_relaxed(&timer->fence, op->row.fence);
 	if ((!timer->confirm && !set->shared) || !twi_durable_hold(&timer->word))
 		return;
-	/* If it waits longer, for its turn, the store is asked again. */
+	/*
+	 * The confirmation is valid until then. If the timer waits longer, the store is asked
+	 * again.
+	 */
 	timer->until_ns = set->session.until_ns;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_CONFIRMED, false);
 	twi_keep_arm_now(set, timer);
@@ -112,24 +130,27 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 			struct twi_durable_timer *timer)
 {
-	/* The batch moves it once more, or has cancelled it afterwards. */
+	/* The batch moves the timer once more, or cancels it after this move. */
 	if (timer->moving == 0 || --timer->moving != 0)
 		return;
 	timer->started = false;
-	/* ABSENT: its PUT was refused, by its key or for lack of space. */
+	/*
+	 * ABSENT: the timer's PUT in the same batch was refused, because of its key or for lack of
+	 * space.
+	 */
 	if (op->outcome != TW_DURABLE_DONE || !stays(set, op, timer)) {
 		twi_keep_release(set, timer);
 		return;
 	}
-	/* RELAXED: a number. */
+	/* RELAXED: only a number, which publishes nothing. */
 	twi_store_relaxed(&timer->session, op->row.session);
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
 	twi_keep_arm(set, timer);
 }
 
 /*
- * A timer that is not in memory now lies where all are. Its kind matters only if some kinds count
- * elapsed time, and then the request has found it.
+ * Loads a timer that is not in memory, if it was moved or revived into the near window. Its kind
+ * matters only if some kinds count elapsed time, and then the request has read it from the store.
  */
 static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op)
 {
@@ -145,7 +166,10 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 			: !twi_keep_near(set, kind, op->row.id, op->row.due_ns))
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
-	/* No memory, perhaps. -ENOENT: its kind is not known here. */
+	/*
+	 * Perhaps there is no memory: a later load tries again. -ENOENT: this set does not know the
+	 * kind.
+	 */
 	if (error != 0 && error != -ENOENT)
 		twi_keep_return(set, kind, op->row.id, op->row.due_ns);
 }

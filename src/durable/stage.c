@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Staging. Callers push; the I/O thread takes all at once, and sleeps when there is nothing.
+ * Staging. Callers push items. The I/O thread takes all of them at once, and sleeps when there are
+ * none.
  *
- * No wake is lost. A caller pushes, adds to staged_bytes, and then looks at `asleep`. The I/O thread
- * sets `asleep`, and then looks at staged_bytes. All four are seq_cst (E103), so at least one of the
- * two sees the other. The I/O thread subtracts the bytes that it took, perhaps before the caller has added it:
- * then the number is not 0, it does not sleep, and looks again.
+ * No wake-up is lost. A caller pushes, adds to staged_bytes, and then looks at `asleep`. The I/O
+ * thread sets `asleep`, and then looks at staged_bytes. All four are seq_cst (E103), so at least
+ * one of the two sees the other. The I/O thread subtracts the bytes that it took. If it does so
+ * before the caller has added them, the number is not 0. Then the thread does not sleep, but looks
+ * again.
  */
 #include "durable/stage.h"
 
@@ -57,7 +59,7 @@ void twi_stage_begin(struct tw_durable *set)
 
 void twi_stage_took(struct tw_durable *set, int64_t bytes)
 {
-	/* E103: what callers have added before, or will add now. */
+	/* E103: callers have added these bytes already, or are about to add them. */
 	(void)twi_fetch_add_seq_cst(&set->staged_bytes, -bytes);
 }
 
@@ -72,16 +74,16 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 		work = true;
 	if (!work)
 		(void)twi_futex_wait(&set->asleep, (uint32_t)how, until_ns);
-	/* RELAXED: a wake that comes late does no harm. */
+	/* RELAXED: a wake-up that comes late does no harm. */
 	twi_store_relaxed(&set->asleep, TWI_AWAKE);
 }
 
 static _Atomic uint32_t lanes_given; /* [atomic] */
 
-/* Threads are dealt out to lanes in turn. */
+/* Returns the calling thread's lane. Threads are assigned to lanes in turn. */
 static uint32_t lane_number(void)
 {
-	static _Thread_local uint32_t number; /* plus 1 */
+	static _Thread_local uint32_t number; /* 1 + the lane; 0: none yet */
 
 	if (number == 0) {
 		/* RELAXED: only a number. */
@@ -92,14 +94,17 @@ static uint32_t lane_number(void)
 
 void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 {
-	/* RELAXED: published by the next store. */
+	/* RELAXED: the next store publishes it. */
 	if (first != 0)
 		twi_store_relaxed(&set->serial_next, first);
-	/* E107: a thread that sees the new end does not begin at the old place. */
+	/* E107: a thread that sees the new end also sees the new `serial_next`. */
 	twi_store_release(&set->serial_end, end);
 }
 
-/* RELAXED, the first load and the swap: a swap from an old place fails, for the end is acquired. */
+/*
+ * Takes serials for a lane. RELAXED, the first load and the swap: a thread that sees the new end
+ * also sees the new `serial_next`, so its swap of the old one fails.
+ */
 static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
 {
 	uint64_t next = twi_load_relaxed(&set->serial_next);
@@ -116,7 +121,7 @@ static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 {
 	_Atomic uint64_t *lane = &set->lanes[lane_number()].next;
-	uint64_t next = twi_load_relaxed(lane); /* RELAXED: the swap decides, over a number. */
+	uint64_t next = twi_load_relaxed(lane); /* RELAXED: the swap decides. */
 	uint64_t first;
 
 	while (next % TWI_DURABLE_CHUNK != 0) {
@@ -128,7 +133,10 @@ bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 	}
 	if (!chunk_take(set, &first))
 		return false;
-	/* RELAXED: a number. If another thread has refilled the lane, this chunk is not used up. */
+	/*
+	 * RELAXED: only a number. If another thread has refilled the lane, the rest of this chunk
+	 * stays unused.
+	 */
 	(void)twi_cas_relaxed(lane, &next, first + 1);
 	*ret_serial = first;
 	return true;
@@ -139,11 +147,11 @@ bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer)
 	_Atomic(struct twi_durable_timer *) *slot = &set->slots[timer->id.serial & set->slot_mask];
 	struct twi_durable_timer *none = NULL;
 
-	/* RELAXED: a look ahead of the swap, which decides. */
+	/* RELAXED: only saves a swap that would fail; the swap decides. */
 	if (twi_load_relaxed(slot) != NULL)
 		return false;
 	timer->slotted = true;
-	/* E102: publishes the timer to those that have its id from elsewhere. */
+	/* E102: publishes the timer to threads that got its id in another way. */
 	if (twi_cas_release(slot, &none, timer))
 		return true;
 	timer->slotted = false;
@@ -210,7 +218,7 @@ int twi_durable_check(const struct tw_durable *set)
 	return set->generation == tw_fork_generation() ? 0 : -ECHILD;
 }
 
-/* RELAXED, both looks: a state that changes meanwhile is found by the I/O thread, which answers. */
+/* RELAXED, both loads: if the state changes meanwhile, the I/O thread finds that, and answers. */
 int twi_durable_check_open(struct tw_durable *set)
 {
 	int error = twi_durable_check(set);

@@ -5,34 +5,43 @@
 
 #include "durable/set.h"
 
-/* Pushes an item that was not pushed, and wakes the I/O thread if it must be. */
+/*
+ * Pushes an item that is not in the queue. Wakes the I/O thread if it is idle. If `urgent`, also
+ * ends its wait for the window.
+ */
 void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent);
-/* Wakes the I/O thread, whatever it sleeps for. */
+/* Wakes the I/O thread in any case. */
 void twi_stage_wake(struct tw_durable *set);
 
-/* For the I/O thread: a step begins; it has taken so many bytes; it sleeps until a wake, or so long. */
+/*
+ * For the I/O thread, in each step: at its begin; after it has taken items of so many bytes; and to
+ * sleep until a wake-up, but no longer than wait_ns.
+ */
 void twi_stage_begin(struct tw_durable *set);
 void twi_stage_took(struct tw_durable *set, int64_t bytes);
 void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_ns);
 
-/* A serial that the store has reserved. False: none is left at the moment. */
+/* Takes a serial that the store has reserved. Returns false if none is left at the moment. */
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial);
-/* For the I/O thread: the store has reserved those up to `end`, from `first` on if it is not 0. */
+/*
+ * For the I/O thread, when the store has reserved serials up to `end`. They begin at `first`, or
+ * follow the old ones if `first` is 0.
+ */
 void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end);
 
-/* Puts a timer where callers find it. False: its place is taken. */
+/* Puts a timer into the slot where callers find it. Returns false if the slot is taken. */
 bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer);
-/* For the I/O thread. */
+/* For the I/O thread: takes a timer out of its slot. */
 void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* For the I/O thread: the table of the timers that the store has. */
 void twi_hash_add(struct tw_durable *set, struct twi_durable_timer *timer);
 void twi_hash_remove(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* Inside a read-side section. NULL: it is not in memory. */
+/* Returns a timer in memory, or NULL. The caller must be inside a read-side section. */
 struct twi_durable_timer *twi_timer_find(struct tw_durable *set, struct tw_durable_id id);
 
-/* NULL: the set was opened without it. */
+/* Returns NULL if the set was opened without this kind. */
 static inline struct twi_durable_kind *twi_kind_find(const struct tw_durable *set,
 						     const struct tw_durable_kind *kind)
 {
@@ -48,7 +57,7 @@ static inline uint64_t twi_timer_bytes(const struct twi_durable_timer *timer)
 	return sizeof *timer + timer->payload_bytes + timer->key_bytes;
 }
 
-/* 0, or the code that every call returns for such a set. */
+/* Returns 0, or the code that every call returns: -EINVAL for NULL, -ECHILD in a forked child. */
 int twi_durable_check(const struct tw_durable *set);
 /* The same, for calls that stage something: -EIO and -ESHUTDOWN too. */
 int twi_durable_check_open(struct tw_durable *set);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] Takes all staged items, in their order, and makes operations of it.
+ * [io] Takes all staged items, in their order, and makes operations of them.
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
- * Each item's link is read before the item is looked at, because a timer may be pushed again from
- * then on. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
+ * The link of an item is read before the item is handled, because then its timer may be pushed
+ * again. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
  * for a callback, it and the items behind it are the first of the next step.
  */
 #include "durable/take.h"
@@ -25,7 +25,7 @@ enum {
 	STARTS_AT_ONCE = 256,
 };
 
-/* RELAXED: this thread's. */
+/* RELAXED: only this thread changes it. */
 static bool failed(const struct tw_durable *set)
 {
 	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
@@ -47,7 +47,10 @@ static bool near(const struct tw_durable *set, const struct twi_durable_timer *t
 	return twi_keep_near(set, timer->kind, timer->id, timer->due_ns);
 }
 
-/* `settled`: the timer lives on when it is stored. */
+/*
+ * Adds the PUT of a new timer. If `settled`, the timer stays in use after the commit, and is
+ * settled then.
+ */
 static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t attempt,
 		bool started, bool settled)
 {
@@ -59,7 +62,7 @@ static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_
 	row->kind = (uint32_t)(timer->kind - set->kinds);
 	row->version = timer->version;
 	row->started = started;
-	/* What may run here is claimed. */
+	/* In a shared set, claims the timer if it may run here. */
 	row->session = set->shared && (started || timer->armed || !settled || near(set, timer));
 	row->payload_bytes = timer->payload_bytes;
 	row->key_bytes = timer->key_bytes;
@@ -76,7 +79,9 @@ static uint64_t mixed(uint64_t z)
 	return z ^ (z >> 31);
 }
 
-/* The delay after `attempt` runs have ended, with its jitter. Negative: there is none. */
+/*
+ * Returns the delay after `attempt` runs, with jitter. Returns a negative number if no run follows.
+ */
 static int64_t delay_of(const struct twi_durable_timer *timer, uint64_t attempt)
 {
 	const struct tw_retry_schedule *schedule = timer->kind->user->schedule;
@@ -92,8 +97,8 @@ static int64_t delay_of(const struct twi_durable_timer *timer, uint64_t attempt)
 }
 
 /*
- * For an ended timer: sets its next deadline and its attempts. False: it does not run again.
- * RELAXED: it belongs to this thread.
+ * Sets the next deadline and the attempts of a timer whose run has ended. Returns false if it does
+ * not run again. RELAXED: only this thread changes them.
  */
 static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 		  enum twi_durable_result result)
@@ -102,7 +107,10 @@ static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 	uint64_t most = timer->kind->user->attempts_max;
 	int64_t delay_ns;
 
-	/* The run is over, and with it the caution after a crash. */
+	/*
+	 * After a crash each start is stored before its run. This run has ended, so the next needs
+	 * that only if the kind runs at most once.
+	 */
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
 	twi_store_relaxed(&timer->attempt, result == TWI_RESULT_NEXT ? 0 : attempt);
 	if (result == TWI_RESULT_NEXT) {
@@ -132,16 +140,16 @@ static void take_ended(struct tw_durable *set, struct twi_durable_timer *timer, 
 		return;
 	}
 	if (again(set, timer, result)) {
-		/* RELAXED: this thread's. */
+		/* RELAXED: only this thread changes it. */
 		put(set, timer, twi_load_relaxed(&timer->attempt), false, true);
 		(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
 		(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
 		return;
 	}
-	/* RELAXED: this thread's. The BURY behind it releases it. */
+	/* RELAXED: only this thread changes it. The BURY that follows releases the timer. */
 	put(set, timer, twi_load_relaxed(&timer->attempt), false, false);
 	(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
-	/* RELAXED: this thread's. */
+	/* RELAXED: only this thread changes it. */
 	(void)timer_op(set, TW_DURABLE_OP_BURY, timer, twi_load_relaxed(&timer->attempt));
 }
 
@@ -166,8 +174,8 @@ static void take_staged(struct tw_durable *set, struct twi_durable_timer *timer)
 }
 
 /*
- * A due timer that its callback did not run. RELAXED, all its loads: this thread's own; and states of
- * which a change is noticed in time.
+ * Decides about a due timer that its callback did not run. RELAXED, all loads: only this thread
+ * changes the value, or it notices a change later.
  */
 static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 {
@@ -219,7 +227,7 @@ static void attend_result(struct tw_durable *set, struct twi_durable_timer *time
 	struct tw_durable_row *row;
 
 	timer->moving += more;
-	/* RELAXED: this thread's. */
+	/* RELAXED: only this thread changes it. */
 	row = timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
 		       twi_load_relaxed(&timer->attempt));
 	row->session = set->shared && near(set, timer);
@@ -229,7 +237,7 @@ static void attend_ended(struct tw_durable *set, struct twi_durable_timer *timer
 {
 	enum twi_durable_result result = twi_durable_result(word);
 
-	/* The request of the canceller follows. */
+	/* The canceller has sent a request, which deletes the timer. */
 	if (result == TWI_RESULT_CANCELLED)
 		return;
 	timer->armed = false;
@@ -243,7 +251,7 @@ static void attend_ended(struct tw_durable *set, struct twi_durable_timer *timer
 		twi_keep_unpark(set, timer->kind);
 }
 
-/* A stored timer that was pushed. */
+/* Handles a stored timer that was pushed. */
 static void attend(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	uint64_t word = twi_durable_place_set(&timer->word, TWI_DURABLE_KEPT);
@@ -256,7 +264,7 @@ static void attend(struct tw_durable *set, struct twi_durable_timer *timer)
 		attend_ended(set, timer, word);
 	} else if (begun(word)) {
 		timer->armed = false;
-		/* RELAXED: this thread's. */
+		/* RELAXED: only this thread changes it. */
 		if (!timer->started && !timer->refused)
 			(void)timer_op(set, TW_DURABLE_OP_START, timer,
 				       twi_load_relaxed(&timer->attempt) + 1);
@@ -267,7 +275,7 @@ static void attend(struct tw_durable *set, struct twi_durable_timer *timer)
 	}
 }
 
-/* After a failure: nothing is known of it. */
+/* Handles a timer after the set has failed. If it was staged, its outcome is unknown. */
 static void timer_lost(struct tw_durable *set, struct twi_durable_timer *timer, bool staged)
 {
 	if (!staged) {
@@ -286,9 +294,9 @@ static int64_t until_due_ns(const struct tw_durable *set, const struct twi_durab
 }
 
 /*
- * How long a new timer may still wait: not beyond its deadline by more than a window, so that a run
- * that is over by then is absorbed. At most once its start must be stored at its deadline, and its PUT
- * before that.
+ * Returns how long a new timer may linger before it is stored. It may linger until one window after
+ * its deadline, so that it is never stored if its run ends by then. If the kind runs at most once,
+ * the start must be stored at the deadline. So the timer must be stored before that.
  */
 static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_timer *timer)
 {
@@ -305,13 +313,13 @@ static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_
 	return linger_ns;
 }
 
-/* False: it is to be stored now, or has ended. */
+/* Lets a new timer linger. Returns false if it must be stored now, or has ended. */
 static bool linger(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	uint64_t word = twi_durable_look(&timer->word); /* E101 */
 	int64_t linger_ns = linger_of(set, timer), soon_ns;
 
-	/* RELAXED: a flag; the step that sees it ends all of them. */
+	/* RELAXED: the step that sees the flag stores all timers that linger. */
 	if (linger_ns <= (int64_t)set->options.window_ns || twi_load_relaxed(&set->closing) != 0 ||
 	    twi_durable_state(word) == TWI_DURABLE_ENDED || begun(word) ||
 	    (word & TWI_DURABLE_DUE) != 0 ||
@@ -348,7 +356,7 @@ static bool lingers_end(struct tw_durable *set, int64_t until_ns)
 	return any;
 }
 
-/* Those that have ended give their memory back. One that the heap moves meanwhile may be missed. */
+/* Frees the lingering timers that have ended. It may miss one that the heap moves meanwhile. */
 static void lingers_drop(struct tw_durable *set)
 {
 	for (size_t i = set->linger_count; i-- > 0;) {
@@ -374,7 +382,7 @@ static bool lingers_due(struct tw_durable *set)
 	return lingers_end(set, all ? INT64_MAX : set->engine_ns);
 }
 
-/* What a request must see is stored before it. */
+/* Stores the lingering timers that a request must see. */
 static void lingers_before(struct tw_durable *set, const struct twi_request *request)
 {
 	struct twi_durable_timer *timer;
@@ -412,14 +420,14 @@ static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer)
 		take_staged(set, timer);
 }
 
-/* False: it must wait. */
+/* Returns false if the request must wait. */
 static bool take_request(struct tw_durable *set, struct twi_request *request)
 {
 	lingers_before(set, request);
 	return twi_ask(set, request, failed(set));
 }
 
-/* Returns those that must wait. */
+/* Returns the items that must wait, or NULL. */
 static struct twi_handover_link *take_list(struct tw_durable *set, struct twi_handover_link *link)
 {
 	struct twi_handover_link *next;
@@ -466,7 +474,7 @@ void twi_take_starts_back(struct tw_durable *set)
 			if (twi_batch_full(set))
 				twi_batch_commit(set);
 			timers[i]->moving++;
-			/* RELAXED: this thread's. */
+			/* RELAXED: only this thread changes it. */
 			(void)timer_op(set, TW_DURABLE_OP_MOVE, timers[i],
 				       twi_load_relaxed(&timers[i]->attempt));
 		}

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * [io] The near window. All timers up to the cursor, in the order of (due, place, serial), are in
- * memory, so a new or moved timer before it stays there, and the loader need not look back. One
- * thread commits and loads, so none is skipped. Kinds that count elapsed time have a window of their
- * own, on their own clock, and each of the two may take half of the memory.
+ * memory. So a new or moved timer before the cursor stays in memory, and a load never looks back.
+ * One thread both commits and loads, so no timer is skipped. Kinds that count elapsed time have a
+ * window of their own, on their own clock. Then each of the two windows may take half of the
+ * memory.
  *
- * The wall clock. The engine is monotonic, and deadlines are not. This thread compares both clocks
- * in each of its steps, at least once a second. If their distance has changed by a millisecond, the
- * timeouts in the engine are set anew. Each callback looks at the wall clock itself, so no timer is
- * early meanwhile. After a forward step beyond the bound no timer runs until a caller accepts it.
+ * The wall clock. The engine's clock is monotonic, but that of the deadlines is not. This thread
+ * compares both clocks in each of its steps, at least once a second. If their distance has changed
+ * by a millisecond, the timeouts in the engine are set anew. Each callback looks at the wall clock
+ * itself, so no timer is early meanwhile. After a forward step beyond the bound no timer runs until
+ * a caller accepts it.
  */
 #include "durable/window.h"
 
@@ -20,7 +22,7 @@
 #include <stdlib.h>
 
 enum {
-	/* Rows in one step: some milliseconds. */
+	/* The most rows that one step loads, in some milliseconds. */
 	LOAD_MAX = 10000,
 	READ_TRIES = 10,
 };
@@ -28,8 +30,8 @@ enum {
 #define REARM_NS INT64_C(1000000)
 
 /*
- * Both clocks at one moment. A thread that is interrupted between the two would see a step that was
- * none, and set all timeouts anew.
+ * Reads the clocks at one moment. If the thread were interrupted between the readings, it would see
+ * a step that no clock made, and set all timeouts anew.
  */
 static void clocks_read(struct tw_durable *set)
 {
@@ -57,7 +59,7 @@ void twi_window_clock_init(struct tw_durable *set)
 	set->accepted_now_ns = wall->now_ns;
 }
 
-/* RELAXED: this thread changes the conditions. */
+/* Decides whether to believe the wall clock. RELAXED: only this thread changes the conditions. */
 static void step_judge(struct tw_durable *set)
 {
 	const struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
@@ -77,7 +79,7 @@ static void step_judge(struct tw_durable *set)
 	twi_keep_unhold(set);
 }
 
-/* Notes a step of a clock against the engine's. */
+/* Returns whether a clock has stepped against the engine's, and notes its new distance. */
 static bool stepped(struct tw_durable *set, struct twi_axis *axis)
 {
 	int64_t change_ns = axis->now_ns - set->engine_ns - axis->offset_ns;
@@ -85,7 +87,7 @@ static bool stepped(struct tw_durable *set, struct twi_axis *axis)
 	if (change_ns < REARM_NS && change_ns > -REARM_NS)
 		return false;
 	axis->offset_ns += change_ns;
-	/* Some of them may be due now. */
+	/* Timers that linger may be due now. */
 	set->linger_cut = true;
 	return true;
 }
@@ -95,7 +97,7 @@ void twi_window_clock(struct tw_durable *set)
 	bool wall, elapsed;
 
 	clocks_read(set);
-	/* RELAXED: this thread's. */
+	/* RELAXED: only this thread changes it. */
 	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED)
 		return;
 	wall = stepped(set, &set->axes[TWI_AXIS_WALL]);
@@ -103,26 +105,29 @@ void twi_window_clock(struct tw_durable *set)
 	elapsed = set->elapsed && stepped(set, &set->axes[TWI_AXIS_ELAPSED]);
 	set->counters[TWI_SHOWN_CLOCK_STEPS] += wall;
 	step_judge(set);
-	/* RELAXED: this thread's. */
+	/* RELAXED: only this thread changes it. */
 	if (elapsed || (wall && twi_load_relaxed(&set->state) != TW_DURABLE_STATE_CLOCK_STEPPED))
 		twi_keep_rearm_all(set);
 }
 
-/* A wall clock that is not believed loads nothing. RELAXED: this thread's. */
+/*
+ * Returns whether no timers are loaded, because the wall clock is not believed. RELAXED: only this
+ * thread changes it.
+ */
 static bool blind(struct tw_durable *set, const struct twi_axis *axis)
 {
 	return axis == &set->axes[TWI_AXIS_WALL] &&
 	       twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED;
 }
 
-/* Half of the window is loaded ahead. */
+/* Returns whether less than half of the window is loaded ahead, or the last load was cut off. */
 static bool load_due(const struct tw_durable *set, const struct twi_axis *axis)
 {
 	return axis->cut ||
 	       axis->cursor.due_ns < axis->now_ns + (int64_t)(set->options.near_ns / 2);
 }
 
-/* How many more timers a window may take, as far as their number counts. */
+/* Returns how many more timers a window may take, by their number alone. */
 static uint64_t room(const struct tw_durable *set, const struct twi_axis *axis)
 {
 	uint64_t most = set->options.near_max / (set->elapsed ? TWI_AXES : 1);
@@ -142,7 +147,9 @@ struct load {
 	struct twi_axis *axis;
 };
 
-/* Ends the walk behind the row that fills the memory: one row is loaded in any case. */
+/*
+ * Loads a row. The walk ends after the row that fills the memory, so one row is loaded in any case.
+ */
 static int row_load(void *context, const struct tw_durable_row *row)
 {
 	const struct load *load = context;
@@ -235,7 +242,7 @@ int twi_window_reserve(struct tw_durable *set)
 	first = (first + TWI_DURABLE_CHUNK - 1) / TWI_DURABLE_CHUNK * TWI_DURABLE_CHUNK;
 	if (first == 0)
 		first = TWI_DURABLE_CHUNK;
-	/* The rest of the old ones is dropped, unless the new ones follow them. */
+	/* The remaining old serials are dropped, unless the new ones follow them. */
 	twi_serial_give(set, first != end ? first : 0, last);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* [io] The near window, the wall clock, and the reserve of serials. */
+/* [io] Loads the near window, follows the wall clock, and reserves serials. */
 #ifndef TWI_DURABLE_WINDOW_H
 #define TWI_DURABLE_WINDOW_H
 
@@ -7,16 +7,19 @@
 
 /* Reads the clocks, and acts on a step of the wall clock. Begins each step of the I/O thread. */
 void twi_window_clock(struct tw_durable *set);
-/* At open: the readings of the clocks are believed. */
+/* For an open: reads the clocks, and believes the readings. */
 void twi_window_clock_init(struct tw_durable *set);
 
-/* Loads a slice of the timers that are due soon. 1: more is there; 0; or a code of the store. */
+/*
+ * Loads a slice of the timers that are due soon. Returns 1 if there is more, 0, or a code of the
+ * store.
+ */
 int twi_window_load(struct tw_durable *set);
 
-/* Reserves serials if few are left. A code of the store. */
+/* Reserves serials if few are left. Returns 0 or a code of the store. */
 int twi_window_reserve(struct tw_durable *set);
 
-/* When the next load is due: the nanoseconds until then, INT64_MAX if it waits for room. */
+/* Returns the nanoseconds until the next load is due, or INT64_MAX if it waits for room. */
 int64_t twi_window_wait_ns(struct tw_durable *set);
 
 #endif

@@ -20,12 +20,14 @@
  *     PENDING   ENDED     tw_durable_complete        LIN of a completion
  *     ENDED     WAITING   the I/O thread             it runs again
  *
- * Attention. The I/O thread looks at each STAGED and TAKEN timer again by itself. If a KEPT one
- * needs it, the thread that made the step sets `queued` in that step and pushes the timer. As long
- * as `queued` is set, no other thread pushes it, so its link has one user.
+ * Attention. The I/O thread looks at each STAGED and TAKEN timer again by itself. If a KEPT timer
+ * needs the I/O thread after a step, the thread that makes the step sets `queued` in it, and pushes
+ * the timer. As long as `queued` is set, no other thread pushes the timer, so its link has one
+ * user.
  *
- * ABA. A canceller of HELD cannot wait; it sends a request instead. The hold count makes the words
- * before and after a hold differ, so no swap of a word that was read before it succeeds.
+ * ABA. A canceller that finds a timer HELD cannot wait, so it sends a request instead. The hold
+ * count makes the words before and after a hold differ. So a swap fails if its thread has read the
+ * word before the hold.
  */
 #ifndef TWI_DURABLE_WORD_H
 #define TWI_DURABLE_WORD_H
@@ -76,7 +78,7 @@ static inline uint64_t twi_durable_place(uint64_t word)
 	return word & TWI_DURABLE_PLACE;
 }
 
-/* The word in another state, with this result and without the flags of the deadline. */
+/* Returns the word with this state and this result, and without `due`. */
 static inline uint64_t twi_durable_to(uint64_t word, enum twi_durable_state state,
 				      enum twi_durable_result result)
 {
@@ -90,22 +92,25 @@ static inline uint64_t twi_durable_look(_Atomic uint64_t *word)
 }
 
 /*
- * E101, LIN of each step: publishes the writes of its maker to the timer, and acquires those of the
- * maker of the step before. Failed: *seen is the word that is there.
+ * E101, LIN of each step: publishes this thread's writes to the timer, and acquires those of the
+ * thread that made the step before. If it fails, *seen is the present word.
  */
 static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint64_t next)
 {
 	return twi_cas_acq_rel(word, seen, next); /* E101 */
 }
 
-/* The same word, and whether the maker of the step to it must push the timer. */
+/*
+ * Sets `queued` in a KEPT timer's word if it is not set. *ret_push: whether the thread that makes
+ * this step must push the timer.
+ */
 static inline uint64_t twi_durable_call(uint64_t word, bool *ret_push)
 {
 	*ret_push = twi_durable_place(word) == TWI_DURABLE_KEPT && (word & TWI_DURABLE_QUEUED) == 0;
 	return *ret_push ? word | TWI_DURABLE_QUEUED : word;
 }
 
-/* For the callback and the I/O thread. False: it does not wait. */
+/* For the callback and the I/O thread: makes a timer HELD. Returns false if it is not WAITING. */
 static inline bool twi_durable_hold(_Atomic uint64_t *word)
 {
 	uint64_t seen = twi_durable_look(word);
@@ -120,8 +125,8 @@ static inline bool twi_durable_hold(_Atomic uint64_t *word)
 }
 
 /*
- * For the holder: to WAITING, or RUNNING, with these flags instead of `due` and `confirmed`. True:
- * the caller must push it.
+ * For the holder: makes the timer WAITING, RUNNING or ENDED, with these flags instead of `due` and
+ * `confirmed`. Returns true if `attend` is set and the caller must push the timer.
  */
 static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_state state,
 				      uint64_t flags, bool attend)
@@ -140,9 +145,9 @@ static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_s
 }
 
 /*
- * For the holder of a timer of a shared store: to RUNNING. False: the store must be asked first, because
- * it knows the timer, or will know it: the I/O thread has taken it before this step. If it takes it
- * after this step, it finds it running, and stores it as started.
+ * For the holder of a timer of a shared store: makes it RUNNING. Returns false if the store must be
+ * asked first: the I/O thread has taken the timer, so the store knows it, or will know it. If the
+ * I/O thread takes the timer after this step, it finds it running, and stores it as started.
  */
 static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 {
@@ -157,7 +162,10 @@ static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 	return true;
 }
 
-/* For cancellers. True: it waited, and will not run. *ret_word: as it was before. */
+/*
+ * For cancellers: makes a WAITING timer ENDED. Returns false if it is not WAITING. *ret_word: the
+ * word before.
+ */
 static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word)
 {
 	uint64_t seen = twi_durable_look(word);
@@ -170,7 +178,10 @@ static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word
 	return done;
 }
 
-/* The same, as long as the I/O thread has not taken it: then nothing else is to do. */
+/*
+ * The same, but only for a STAGED timer. The I/O thread has not taken it yet, so the caller need
+ * not send a request.
+ */
 static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word)
 {
 	uint64_t seen = twi_durable_look(word);
@@ -185,8 +196,9 @@ static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word
 }
 
 /*
- * For the callback, when the run has returned. NONE: pending, unless a completion came before, which
- * counts then. True: the caller must push it. *ret_ended: the run is over.
+ * For the callback, when the run has returned. The result NONE makes the timer PENDING, unless a
+ * completion came before; then that result counts. Returns true if the caller must push the timer.
+ * *ret_ended: whether the run has ended.
  */
 static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_result result,
 				      bool *ret_ended)
@@ -207,14 +219,14 @@ static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_r
 	return push;
 }
 
-/* What twi_durable_complete() has found. */
+/* The outcome of twi_durable_complete(). */
 enum twi_durable_completed {
-	TWI_COMPLETED_STALE,   /* it had a result, or does not run */
-	TWI_COMPLETED_EARLY,   /* the callback will return, and take the result */
-	TWI_COMPLETED_PENDING, /* it has ended */
+	TWI_COMPLETED_STALE,   /* the timer has a result already, or does not run */
+	TWI_COMPLETED_EARLY,   /* the callback has not returned yet; it will take the result */
+	TWI_COMPLETED_PENDING, /* the run was pending, and has ended now */
 };
 
-/* `seen`: the word with which the caller has read which attempt it is. */
+/* `seen`: the word that the caller had read when it read the number of the attempt. */
 static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *word, uint64_t seen,
 							      enum twi_durable_result result,
 							      bool *ret_push)
@@ -240,8 +252,8 @@ static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *
 }
 
 /*
- * For the I/O thread: to another place. It has taken the timer from the queue. An end by a cancel
- * stays in its place, so that exactly one of the two threads gives it its end.
+ * For the I/O thread, when it has taken the timer from the queue: changes the place, and clears
+ * `queued`.
  */
 static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t place)
 {
@@ -254,9 +266,9 @@ static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t pl
 }
 
 /*
- * For the I/O thread: from TAKEN to KEPT. *ret_push: this thread must look at the timer at once,
- * because it is due, or has ended, or runs and its start is not stored (`started`). A run that ends at
- * the same moment finds `queued`, and does not push it, too.
+ * For the I/O thread: changes the place from TAKEN to KEPT. *ret_push: whether this thread must
+ * push the timer, because it is due, or has ended, or runs and its start is not stored (`started`).
+ * A run that ends at the same moment finds `queued` set, and does not push the timer a second time.
  */
 static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bool *ret_push)
 {
@@ -278,8 +290,9 @@ static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bo
 }
 
 /*
- * For the I/O thread: takes a STAGED timer into a commit. False: it has ended already, and *ret_word
- * says how.
+ * For the I/O thread: takes a STAGED timer into a commit. Returns false if it has ended already.
+ * Then it stays STAGED, and *ret_word has its result. If it was cancelled, the I/O thread releases
+ * it, and its canceller sends no request.
  */
 static inline bool twi_durable_take(_Atomic uint64_t *word, uint64_t *ret_word)
 {

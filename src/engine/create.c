@@ -18,7 +18,10 @@
 static _Atomic uint32_t engines_alive; /* [atomic] */
 static _Atomic bool many_reported;     /* [atomic] */
 
-/* RELAXED: counters that publish nothing. */
+/*
+ * Counts a new engine. Logs once per process if there are more than TWI_ENGINES_USUAL. RELAXED,
+ * all: these counters publish nothing.
+ */
 static void alive_count(bool loop)
 {
 	uint32_t before = twi_fetch_add_relaxed(&engines_alive, 1);
@@ -283,7 +286,10 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 {
 	struct twi_worker *worker = &engine->worker;
 
-	/* RELAXED: no other thread uses the engine any more. Its watch must not wake a park that is gone. */
+	/*
+	 * Ends the wall clock's watch first, because it must not wake a freed park. RELAXED: no
+	 * other thread uses the engine any more.
+	 */
 	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
 	clock_detach(worker);
 	twi_wheel_destroy(engine->worker.wheel);

@@ -2,16 +2,17 @@
 /*
  * The process's own engine, made by the first thread that asks for it.
  *
- * Protocol. `wish` holds the options that were set, or none, and a bit SEALED. A thread that sets
- * options swaps the whole word, and fails once the bit is set. A thread that finds no engine sets
- * the bit, makes an engine by the options next to the bit, and offers it by a swap of `made`. One
+ * Protocol. `wished` holds a pointer to the options that were set, or NULL, and a bit SEALED. A
+ * thread that sets options swaps both at once, and fails once the bit is set. A thread that finds
+ * no engine sets the bit, makes an engine by these options, and offers it by a swap of `made`. One
  * swap wins (LIN of the creation). The losers free their engines, which no other thread has seen,
- * and use the winner's. So every engine is made by the same options, and an accepted set counts.
+ * and use the winner's. So every thread makes its engine by the same options: those that the last
+ * successful call has set.
  *
- * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no destroy
- * does (api/engine.c). A forked child that has taken the library over makes one of its own, by the
- * same options; its swap replaces the parent's engine. If the child has taken over the parent's
- * engine, it keeps that.
+ * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
+ * destroy does (api/engine.c). A forked child that has taken over the library makes its own default
+ * engine, by the same options. Its swap replaces the parent's engine. If the child has taken over
+ * the parent's default engine, it keeps that one.
  *
  * Progress: lock-free; the creation allocates.
  */
@@ -23,7 +24,7 @@
 
 #define SEALED ((uintptr_t)1)
 
-/* Options as they were set. */
+/* The options that a caller has set. */
 struct wish {
 	_Alignas(TWI_CACHE_LINE) struct tw_options options;
 	const struct tw_allocator *allocator;
@@ -61,15 +62,15 @@ int twi_default_wish(const struct tw_options *options)
 			return -EBUSY;
 		}
 		/*
-		 * E120: releases the options to a creator. Acquires those that it replaces, to free
-		 * them: without SEALED no creator has seen them.
+		 * E120: releases the options to a creator. Acquires the options that it replaces,
+		 * so that they can be freed: SEALED was not set, so no creator has seen them.
 		 */
 	} while (!twi_cas_acq_rel(&wished, &word, (uintptr_t)wish));
 	wish_free(wish_of(word));
 	return 0;
 }
 
-/* Whether the process may use it. */
+/* Returns whether this process may use the engine. */
 static bool usable(const struct tw_engine *engine)
 {
 	return engine != NULL && !twi_engine_of_parent(engine);
@@ -84,7 +85,7 @@ bool twi_default_is(const struct tw_engine *engine)
 /* Makes an engine and offers it. `seen` is unusable. Returns NULL if none can be made. */
 static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 {
-	/* E120: acquires the options. After this no set is accepted. */
+	/* E120: acquires the options. From now on twi_default_wish fails. */
 	const struct wish *wish = wish_of(twi_fetch_or_acquire(&wished, SEALED));
 	struct tw_engine *engine;
 	struct tw_options read;

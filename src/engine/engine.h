@@ -24,14 +24,14 @@ enum {
 };
 
 /*
- * The place of a scaled kind at its engine (scaled/scaled.h). A place stays until the engine is freed,
- * and may serve one kind after another.
+ * The seat of a scaled kind at its engine (scaled/scaled.h). A seat stays until the engine is
+ * freed, and may serve one kind after another.
  */
 struct twi_seat {
 	_Alignas(16) _Atomic uint64_t driver[2]; /* [atomic E150] a handle */
 	_Alignas(16) _Atomic uint64_t relay[2];  /* [atomic E150] a handle */
 	_Atomic(struct tw_scaled *) owner;       /* [atomic E151] NULL: free */
-	struct twi_seat *next;                   /* [const] of the engine's next one */
+	struct twi_seat *next;                   /* [const] the engine's next seat */
 	_Atomic uint32_t asked;                  /* [atomic E150] */
 	uint32_t fork_epoch;                     /* [handoff E151] of the owner */
 };
@@ -53,10 +53,9 @@ struct tw_engine {
 	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
 	_Atomic uint64_t factor; /* [atomic E151] of scaled kinds, as scaled/factor.c packs it */
 	_Atomic(struct twi_seat *) seats; /* [atomic E151] of scaled kinds */
-	struct tw_engine
-		*front; /* [const] if the engine is a scaled kind's, the one users see; or NULL */
-	struct twi_seat
-		*seat; /* [const] if the engine is a scaled kind's, its place there; or NULL */
+	/* If a scaled kind owns this engine: the engine that users see, and its seat there. */
+	struct tw_engine *front;   /* [const] or NULL */
+	struct twi_seat *seat;     /* [const] or NULL */
 	struct tw_options options; /* [const] as passed; pointers may be stale */
 };
 
@@ -87,7 +86,7 @@ int twi_options_read(const struct tw_options *options, struct tw_options *ret);
 int twi_default_wish(const struct tw_options *options);
 /* default.c: returns the default engine of this process, or NULL if it cannot be made. */
 struct tw_engine *twi_default_engine(void);
-/* default.c: whether the engine is the default one. */
+/* default.c: returns whether the engine is the default one. */
 bool twi_default_is(const struct tw_engine *engine);
 
 /* create.c: makes an engine. `options` must come from twi_options_read. */
@@ -98,15 +97,18 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine);
 /* create.c: sets up a worker whose memory is zeroed. */
 void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *options);
 
-/* wall.c: makes what wall timeouts need, if it is not there. Returns 0, -ENOMEM or -EOPNOTSUPP. */
+/*
+ * wall.c: makes the data for wall timeouts, unless the engine has it. Returns 0, -ENOMEM or
+ * -EOPNOTSUPP.
+ */
 int twi_engine_wall(struct tw_engine *engine);
-/* The same for a worker, without publishing it. */
+/* wall.c: makes that data for a worker, without publishing it. Returns as above. */
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
-/* From here on a step wakes the worker. */
+/* wall.c: from this call on a step of the wall clock wakes the worker. */
 void twi_wall_open(struct twi_wall *wall);
-/* NULL is accepted. `forked`: it is a copy of the parent's. */
+/* wall.c: frees the data. NULL is accepted. `forked`: it is a copy of the parent's. */
 void twi_wall_destroy(struct twi_wall *wall, bool forked);
-/* wall.c: ends the watch, if there is one. The engine must be stopped, or the wall not published. */
+/* wall.c: ends the watch, if any. The engine must be stopped, or the wall not published. */
 void twi_wall_unwatch(struct twi_wall *wall);
 
 /*
@@ -139,8 +141,7 @@ int twi_engine_start(struct tw_engine *engine);
 
 /*
  * own.c, loop mode: makes the calling thread the owner. It must not own the engine already. Returns
- * 0;
- * -EBUSY if another thread is the owner; or -ESHUTDOWN.
+ * 0; -EBUSY if another thread is the owner; or -ESHUTDOWN.
  */
 int twi_engine_own(struct tw_engine *engine);
 /*

@@ -31,10 +31,10 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 			return 0;
 		}
 		/*
-		 * Start decides whether there will be a worker. The timeouts of an earlier start
-		 * that failed wait for this start. An event that ends the wait changes first the
-		 * state and then the epoch. So start sees that state here, or the wait below ends
-		 * at once.
+		 * Start decides whether there will be a worker. If an earlier start has failed, its
+		 * timeouts wait for this start. An event that ends the wait changes first the state
+		 * and then the epoch. So start sees that state here, or the wait below ends at
+		 * once.
 		 */
 		error = twi_engine_start(engine);
 		if (error != 0)
@@ -69,8 +69,8 @@ static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t u
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
 		/*
-		 * RELAXED: only the owner changes the word, so nothing ends this wait early. It is
-		 * only a sleep.
+		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early. It
+		 * is only a sleep.
 		 */
 		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),
 				     again_ns);

@@ -57,7 +57,10 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_REINIT_INSIDE] = "tw_fork_reinit inside a callback: rejected",
 };
 
-/* RELAXED, both: the word publishes nothing. The thread that sets the bit reports. */
+/*
+ * Returns true to the one thread that sets the bit, which must report. RELAXED, both: the bits
+ * publish nothing.
+ */
 static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 {
 	return (twi_load_relaxed(reported) & bit) == 0 &&

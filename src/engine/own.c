@@ -27,7 +27,7 @@
 
 #include <errno.h>
 
-/* The most batches that the begin of a bracket transfers. */
+/* How many batches a thread transfers at most when it opens a bracket. */
 enum { PUSHED_BATCHES = 100 };
 
 bool twi_engine_owned(const struct tw_engine *engine)
@@ -113,8 +113,8 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	twi_rcu_enter();
 	worker = twi_node_worker(node);
 	/*
-	 * E4: the timeout is pending, so the engine exists. RELAXED: only this thread writes its
-	 * own address there.
+	 * E4: if this word is found, the timeout is pending, so the engine exists. RELAXED: only
+	 * this thread writes its own address there.
 	 */
 	ours = twi_owned_word(twi_load_acquire(&node->word), handle.generation) &&
 	       twi_load_relaxed(&worker->owner) == thread;

@@ -60,7 +60,10 @@ static bool word_waits(uint64_t word)
 	return twi_word_pending(word) || twi_word_state(word) == TWI_WORD_OWNED;
 }
 
-/* Returns whether the parent is in a run of the chain, or about to begin it, and did not end it. */
+/*
+ * Returns whether at the fork the parent was in a run of the chain, or about to begin one, and the
+ * chain was not over.
+ */
 static bool chain_runs(uint64_t word)
 {
 	return twi_word_running(word) && (word & TWI_WORD_CHAIN) == TWI_WORD_PERIODIC;
@@ -78,7 +81,7 @@ static uint64_t word_ended(uint64_t word)
 {
 	uint64_t ended = twi_word_to(word, TWI_WORD_EXPIRED) & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
-	/* A date. With the bit, users would see CANCELLED. */
+	/* The timeout has a date. If its bit PERIODIC stayed, tw_cancel would report CANCELLED. */
 	return chain_runs(word) ? ended & ~TWI_WORD_PERIODIC : ended;
 }
 
@@ -89,7 +92,7 @@ static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi
 	uint64_t next = word & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
 	if (twi_wall_is(node, word)) {
-		/* RELAXED: no other thread has the node yet. The worker lists it anew. */
+		/* The worker must list the node anew. RELAXED: no other thread has the node yet. */
 		twi_store_relaxed(&node->deadline_ns, twi_wall_first_ns(recovery->worker));
 	} else if (twi_word_running(word)) {
 		twi_chain_inherit(recovery->worker, node, word);
@@ -225,7 +228,10 @@ static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t k
 	return twi_engine_start(engine);
 }
 
-/* Makes the child's own, if the parent had one: its thread and its descriptor stay with the parent. */
+/*
+ * Makes new data for wall timeouts if the parent had some, because the thread and the descriptor of
+ * its watch stay with the parent.
+ */
 static int wall_inherit(struct twi_worker *worker, struct twi_wall **ret_wall)
 {
 	/* RELAXED: no other thread uses the engine yet. */

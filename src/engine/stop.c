@@ -103,7 +103,10 @@ static bool owner_finish(struct tw_engine *engine, int64_t until_ns)
 	return in_time;
 }
 
-/* Does what the state asks for, once. Returns false if the time is up. */
+/*
+ * Makes the next step to STOPPED: adopts the engine, finishes it, or waits. Returns false if the
+ * time is up.
+ */
 static bool stop_step(struct tw_engine *engine, uint32_t state, int64_t until_ns)
 {
 	struct twi_worker *worker = &engine->worker;

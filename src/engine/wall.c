@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an engine needs for wall timeouts, from the first one on (expiry/wall.h).
+ * The data that an engine needs for wall timeouts. The first wall timeout makes it (expiry/wall.h).
  *
- * Any thread may make it, without a lock: it makes all of it and then publishes it by one
- * compare-and-swap. A thread that loses ends its own again, and uses the winner's.
+ * Any thread may make the data, without a lock. It fills in everything and then publishes it by one
+ * compare-and-swap. A thread that loses the race destroys its own copy, and uses the winner's.
  *
- * The watch counts each step, and wakes the worker. Before `open` is set it only counts, because
- * the worker may not exist yet or may be made anew. The thread that opens it looks at the count, so
- * one of the two wakes the worker.
+ * The watch counts each step of the wall clock, and wakes the worker. Before `open` is set it only
+ * counts, because the worker may not exist yet or may be made anew. The thread that sets `open`
+ * then looks at the count, so one of the two wakes the worker.
  */
 #include "expiry/wall.h"
 #include "base/atomic.h"
@@ -16,12 +16,12 @@
 
 #include <errno.h>
 
-/* The watch calls it after each step of the wall clock. */
+/* The watch calls this function after each step of the wall clock. */
 static void wall_stepped(void *context)
 {
 	struct twi_wall *wall = context;
 
-	/* E8: pairs with twi_wall_stepped(). The reason must be stored before the wake. */
+	/* E8: pairs with twi_wall_stepped(). The count must be raised before the wake. */
 	(void)twi_fetch_add_seq_cst(&wall->own_steps, 1);
 	TWI_TEST_POINT("wall:stepped");
 	/* E8: pairs with twi_wall_open(). */
@@ -71,7 +71,7 @@ TWI_WORKER_UNCHECKED int twi_wall_create(struct twi_worker *worker, struct twi_w
 
 void twi_wall_open(struct twi_wall *wall)
 {
-	/* E8: pairs with wall_stepped(). Must be before the look at the count. */
+	/* E8: pairs with wall_stepped(). The store must come before the look at the count. */
 	twi_store_seq_cst(&wall->open, true);
 	/* E8: as above. */
 	if (twi_load_seq_cst(&wall->own_steps) != 0)
@@ -110,9 +110,12 @@ int twi_engine_wall(struct tw_engine *engine)
 	if (error != 0)
 		return error;
 	TWI_TEST_POINT("wall:made");
-	/* RELAXED: published with the wall. It must be there before any thread can push a date. */
+	/*
+	 * RELAXED: the swap below publishes the mark. It must be set before any thread can push a
+	 * timeout with a date.
+	 */
 	(void)twi_fetch_or_relaxed(&worker->marks, TWI_MARK_WALL);
-	/* E110: pairs with twi_wall_of(), so that its reader finds all fields. */
+	/* E110: pairs with twi_wall_of(), so that its caller finds all fields. */
 	if (!twi_cas_acq_rel(&worker->wall, &expected, wall)) {
 		twi_wall_destroy(wall, false);
 		return 0;

@@ -25,7 +25,7 @@ struct tw_glib {
 	GThreadPool *pool;        /* [const] */
 	size_t queue_max;         /* [const] 0: no limit */
 	int generation;           /* [const] number of forks at creation */
-	_Atomic uint64_t waiting; /* [atomic] accepted, and not begun to run */
+	_Atomic uint64_t waiting; /* [atomic] accepted timeouts that do not run yet */
 };
 
 /* The executor to which the calling thread belongs during a run. */

@@ -8,7 +8,7 @@
  * the loop's thread counts it. When the last timeout of a batch is counted, the batch is freed.
  *
  * Other code may find a request and call uv_cancel, so that libuv returns the timeout without
- * running it. Then it runs on the loop's thread, because a timeout that was accepted must run.
+ * running it. Then the loop's thread runs the timeout itself, because an accepted timeout must run.
  *
  * In a forked child nothing is pushed, because libuv's threads exist only in the parent.
  */

@@ -5,10 +5,10 @@
 
 #include "worker/worker.h"
 
-/* The result of an attempt to claim such a timeout for a run. */
+/* The result of an attempt to claim a dispatched timeout for a run. */
 enum twi_due_claim {
 	TWI_DUE_TAKEN,
-	TWI_DUE_PENDING, /* never expired, put back, or a chain between two runs */
+	TWI_DUE_PENDING, /* not expired yet, put back, or a chain between two runs */
 	TWI_DUE_RUNNING,
 	TWI_DUE_ENDED,
 };

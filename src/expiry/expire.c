@@ -43,8 +43,8 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 	}
 	TWI_TEST_POINT("expire:seen");
 	/*
-	 * RELAXED: only one swap succeeds. A first reschedule would have changed the state word, so
-	 * this swap would fail.
+	 * RELAXED: only one swap succeeds. If the timeout's first reschedule came meanwhile, it has
+	 * changed the state word, so this swap fails.
 	 */
 	if (TWI_LIKELY((word & TWI_WORD_RESCHEDULED) == 0))
 		return twi_cas_relaxed(&node->word, &word, twi_word_to(word, to));
@@ -53,8 +53,8 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 }
 
 /*
- * LIN of an expiry. Returns false if the timeout was cancelled first, and reaches the worker by the
- * cancel queue. Also returns false if it is no longer due; it is then back in the wheel.
+ * LIN of an expiry. Returns false if a cancel came first; the timeout then reaches the worker by
+ * the cancel queue. Also returns false if a reschedule made it later; it is then back in the wheel.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 							  struct twi_node *node,
@@ -86,7 +86,10 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 	return true;
 }
 
-/* Counts runs of chains, because such a run does not end its timeout. */
+/*
+ * Counts runs of chains, which do not end their timeouts. The poll's budget is a bound on
+ * expired_count, so the bound is lowered by these runs instead.
+ */
 static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
 {
 	twi_count_add(&worker->periodic_run_count, count);
@@ -98,8 +101,8 @@ static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t
 }
 
 /*
- * Prefetches a chain's second block, because that is a cache miss, too. For a timeout that is no
- * chain the prefetch has no effect.
+ * Prefetches the second block of a chain that will run soon, because otherwise its run would miss
+ * the cache a second time. For a timeout that is no chain the prefetch is useless but harmless.
  */
 static TWI_WORKER_ONLY void chain_ask(const struct twi_worker *worker)
 {
@@ -169,7 +172,9 @@ static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
 	       budget_renew(worker);
 }
 
-/* Returns false if the engine is over, a callback has forked, or memory waits to be reclaimed. */
+/*
+ * Returns false if the engine was stopped, a callback has forked, or memory waits to be reclaimed.
+ */
 static bool work_goes_on(const struct twi_worker *worker)
 {
 	return twi_worker_open(worker) && !units_full(worker);
@@ -181,8 +186,8 @@ static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
 }
 
 /*
- * A batch is not much larger than the poll's budget, because the timeouts beyond the budget must go
- * back into the wheel.
+ * Returns how many timeouts a batch may hold. It is not much more than the poll's budget, because
+ * the timeouts beyond the budget must go back into the wheel.
  */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
@@ -289,9 +294,10 @@ static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 }
 
 /*
- * A timeout that the hook does not accept either ends here or becomes pending again, so none is
- * lost. If a callback ends the thread here, the finisher continues with the rest. If an executor
- * has the timeout as well, only the thread that claims it first runs it.
+ * Offers the due timeouts to the hook. A timeout that the hook does not accept either ends here or
+ * becomes pending again, so none is lost. If a callback ends the thread here, the finisher
+ * continues with the rest. If an executor has the timeout as well, only the thread that claims it
+ * first runs it.
  */
 static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {
@@ -300,8 +306,8 @@ static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 	if (count == 0)
 		return;
 	/*
-	 * RELAXED: only the threads that run these timeouts subtract from it, and the hook's call
-	 * has ordered them after this.
+	 * RELAXED: only the threads that run these timeouts subtract from the count. The hook
+	 * passes the timeouts to them after this addition.
 	 */
 	(void)twi_fetch_add_relaxed(&worker->in_flight, (uint32_t)count);
 	if (worker->dispatched_count > 0)
@@ -328,7 +334,7 @@ void twi_worker_rejected_end(struct twi_worker *worker)
 		(void)twi_due_run(&worker->dispatched[TWI_DUE_BATCH - ++worker->inlined_at]);
 }
 
-/* Of an engine with a dispatch hook, or with dates. */
+/* Handles a batch if the engine has a dispatch hook, or had a timeout with a date. */
 static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
 {
 	struct twi_wall *wall = twi_wall_of(worker);

@@ -125,8 +125,8 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 }
 
 /*
- * Returns a point of the grid, or a delay from now. A later time that the end of the parent's run
- * had already set is kept.
+ * Returns when a chain runs next in a forked child: at the next point of its grid, or one delay
+ * from now. If the parent had already set a time after now, the chain keeps it.
  */
 static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
 				 int64_t grid_ns)
@@ -329,8 +329,9 @@ static void chain_hook(struct twi_run *run)
 }
 
 /*
- * The begin of a last run. A timeout with a date is over when its run begins, so from here on a
- * cancel finds it running, as it finds any other one-shot timeout. False if a cancel came first.
+ * Begins the last run of a chain. A timeout with a date ends as a chain when its run begins, so
+ * that a later cancel reports RUNNING, as for any one-shot timeout. Returns false if a cancel came
+ * first.
  */
 static bool last_begin(struct twi_chain_run *own, uint64_t word)
 {

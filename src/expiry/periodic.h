@@ -13,7 +13,7 @@ struct twi_chain_run {
 	int64_t interval_ns; /* set by tw_period_next, otherwise the period; never negative */
 	enum tw_end end;     /* why the chain ends, if this run is the last one */
 	bool place_offered;  /* its slot of the limit may be passed on to a new timeout */
-	bool once;           /* it has a date: over as soon as the run begins */
+	bool once;           /* the timeout has a date: it is over as soon as the run begins */
 };
 
 /*
@@ -29,8 +29,8 @@ void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct
 		    uint64_t word);
 
 /*
- * Called in a chain's last run. The first timeout that is scheduled from inside may take over the
- * chain's slot of the limit.
+ * Allows the first timeout that this run schedules to take over the chain's slot of the limit. Must
+ * be called in the chain's last run.
  */
 void twi_chain_place_offer(struct twi_chain_run *own);
 

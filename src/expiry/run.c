@@ -50,7 +50,10 @@ static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 	return (word & TWI_WORD_QUEUED) == 0;
 }
 
-/* Reads the clock once for all measurements. The same reading is the begin of the next run. */
+/*
+ * Reads the clock once for all measurements. The reading also serves as the begin of the worker's
+ * next run.
+ */
 static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 {
 	struct twi_worker *worker = run->worker;
@@ -148,8 +151,8 @@ static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 	if (!measured && worker->watch == NULL && worker->late_ns == 0)
 		return false;
 	/*
-	 * While an executor runs callbacks, other runs may be slow. So this thread looks at them.
-	 * Calls that the slow hook makes count as coming from inside this run.
+	 * This thread belongs to an executor. Other threads may be in slow runs, so it checks their
+	 * slots (slow.h). Calls that the slow hook makes count as coming from inside this run.
 	 */
 	if (worker->watch != NULL && run->thread->worker != worker)
 		(void)twi_watch_look(worker);

@@ -7,8 +7,8 @@
 #include "worker/role.h"
 
 /*
- * A flag of kinds that are the library's own: they are never late, because the late hook must not run
- * instead of their callback. Only a kind whose context is `&twi_kind_own` may have it.
+ * Marks the library's own kinds. Their runs never count as late, because the late hook must not run
+ * instead of their callback. Only a kind whose context is `&twi_kind_own` may have this flag.
  */
 #define TWI_KIND_FLAG_OWN (UINT32_C(1) << 31)
 extern const char twi_kind_own;

@@ -15,7 +15,7 @@ TWI_COLD int64_t twi_slacken(const struct twi_worker *worker, int64_t deadline_n
 	uint64_t end_ns = (uint64_t)(TW_NEVER - 1) - (uint64_t)worker->epoch_ns;
 	uint64_t first, last;
 
-	/* Slack must not reach the end of time, nor go beyond it. */
+	/* The new deadline must stay below TW_NEVER. */
 	if (since_ns > end_ns || slack_ns > end_ns - since_ns)
 		return deadline_ns;
 	first = twi_due_tick(since_ns, worker->tick_ns);

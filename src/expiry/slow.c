@@ -53,7 +53,10 @@ static struct twi_watch_slot *slot_of(const struct twi_run *run)
 	return &watch->slot[run->thread->lane];
 }
 
-/* RELAXED, both: a watcher that does not see the bit yet will look at the slot the next time. */
+/*
+ * Marks a slot as used. RELAXED, both: a watcher that does not see the bit yet will look at the
+ * slot the next time.
+ */
 static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 {
 	uint64_t bit = UINT64_C(1) << (slot - watch->slot);

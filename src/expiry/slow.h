@@ -9,9 +9,9 @@
  * same engine on the same thread is not checked, because it is part of the outer one.
  *
  * No thread is a dedicated watcher. Threads look at the slots at points where a look costs little
- * (twi_watch_look, twi_watch_claim). A schedule does so at the end of each unit, a call of
- * tw_engine_watch or of the statistics always, an executor when it begins a run, and the worker
- * when it has handed over a batch.
+ * (twi_watch_look, twi_watch_claim). A schedule looks when it completes a unit, and tw_engine_watch
+ * and the statistics calls always look. An executor looks when it begins a run, and the worker when
+ * it has handed over a batch.
  *
  * State of a slot, [atomic E65]:
  *

@@ -11,24 +11,36 @@
 #include <string.h>
 
 enum {
-	/* The mark of a deadline: the timeout is in the list. */
+	/* The lowest bit of a deadline. If it is set, the timeout is in the list. */
 	LISTED = 1,
-	/* How many timeouts a turn files anew. Some 100 µs: what else is due must not wait longer. */
+	/*
+	 * How many timeouts a turn files anew. That takes about 100 µs; other due timeouts must not
+	 * wait longer.
+	 */
 	SLICE = 1024,
-	/* How many entries are looked at for each that is added: so no more than half have ended. */
+	/*
+	 * How many entries are checked for each one added, so that at most half of all have ended.
+	 */
 	SCAVENGED = 2,
 	ROOM_MIN = 512,
-	/* How often the difference of the clocks is measured, if something comes between. */
+	/*
+	 * How often the clocks' difference is measured at most, if interruptions spoil the
+	 * measurements.
+	 */
 	MEASURED_MOST = 16,
 };
 
-/* Without memory for the list, a timeout is looked at so often. */
+/* How often the worker checks a timeout that it could not list for lack of memory. */
 #define UNLISTED_NS INT64_C(100000000)
 
-/* A measurement of the clocks' difference is good if it took no longer. */
+/* A measurement of the clocks' difference is good enough if it took no longer than this. */
 #define MEASURED_WELL_NS INT64_C(1000)
 
-/* An entry: index and 32 bits of generation. A wrong match does no harm: a look finds the date. */
+/*
+ * Returns the entry of a timeout: its block's index and 32 bits of its generation. If an entry
+ * matches another timeout by chance, that does no harm, because the worker reads the date from the
+ * node.
+ */
 static uint64_t entry_of(struct twi_node *node, uint64_t word)
 {
 	return (uint64_t)twi_block_index(node) << 32 | (uint32_t)(word / TWI_WORD_GENERATION);
@@ -45,7 +57,7 @@ bool twi_wall_is(struct twi_node *node, uint64_t word)
 	return twi_wall_chain_is(twi_node_chain(node), word);
 }
 
-/* Whether it waits in the wheel for a date. */
+/* Returns whether the timeout waits in the wheel for a date. */
 static bool waits(struct twi_node *node, uint64_t word)
 {
 	return twi_word_state(word) == TWI_WORD_WHEELED && twi_wall_is(node, word);
@@ -53,13 +65,14 @@ static bool waits(struct twi_node *node, uint64_t word)
 
 int64_t twi_wall_first_ns(const struct twi_worker *worker)
 {
-	/* Still before the tick's boundary if the mark is set. */
+	/* Even with the mark set, the deadline must lie before the tick's boundary. */
 	return (twi_at_once_ns(worker) - LISTED) & ~(int64_t)LISTED;
 }
 
 /*
- * Reads the engine's clock before and after the wall clock. The true difference lies between the
- * two that come out. The smaller one is returned: by it a deadline is late rather than early.
+ * Reads the engine's clock before and after the wall clock, which gives two differences. The true
+ * one lies between them. Returns the smaller one, so that a deadline computed from it may be late
+ * but is never early.
  */
 int64_t twi_wall_ahead_ns(struct tw_clock *clock)
 {
@@ -95,7 +108,7 @@ int64_t twi_wall_chain_ns(const struct twi_worker *worker, struct twi_chain *cha
 	return twi_wall_deadline_ns(twi_chain_period_ns(chain), twi_wall_ahead_ns(worker->clock));
 }
 
-/* Returns where to file a timeout with this date. */
+/* Returns the deadline by which a timeout with a date is filed. */
 static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct twi_node *node)
 {
 	int64_t deadline_ns = twi_wall_deadline_ns(twi_chain_period_ns(twi_node_chain(node)),
@@ -107,7 +120,7 @@ static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct 
 	return slack_ns != 0 ? twi_slacken(worker, deadline_ns, slack_ns) : deadline_ns;
 }
 
-/* LIN of a filing. False if another thread has changed the timeout. */
+/* Sets the deadline (LIN of a filing). Returns false if another thread has changed the timeout. */
 static bool deadline_set(struct twi_node *node, uint64_t word, int64_t seen_ns, int64_t deadline_ns)
 {
 	struct twi_pair seen = {{word, (uint64_t)seen_ns}};
@@ -121,7 +134,7 @@ static bool deadline_set(struct twi_node *node, uint64_t word, int64_t seen_ns, 
 	return twi_cas_pair_acq_rel(&node->word, seen, next);
 }
 
-/* Makes the list longer. False if there is no memory. */
+/* Makes the list longer. Returns false if there is no memory. */
 static TWI_WORKER_ONLY bool list_grow(struct twi_wall *wall)
 {
 	const struct tw_allocator *allocator = wall->allocator;
@@ -140,11 +153,14 @@ static TWI_WORKER_ONLY bool list_grow(struct twi_wall *wall)
 	return true;
 }
 
-/* Whether the timeout of an entry has ended, or goes by its deadline alone. */
+/*
+ * Returns whether an entry can be dropped: its timeout has ended, or was rescheduled and no longer
+ * depends on the wall clock.
+ */
 static bool entry_over(const struct twi_worker *worker, uint64_t entry)
 {
 	struct twi_node *node = twi_block_at((uint32_t)(entry >> 32));
-	/* RELAXED: an end is final, and that it is not seen yet does no harm. */
+	/* RELAXED: an end is final. If it is not visible yet, the entry is dropped later. */
 	uint64_t word = twi_load_relaxed(&node->word);
 	enum twi_word_state state = twi_word_state(word);
 
@@ -153,7 +169,10 @@ static bool entry_over(const struct twi_worker *worker, uint64_t entry)
 	       twi_node_worker(node) != worker;
 }
 
-/* Looks at a few entries, and drops those that are over. A sweep counts on the order, so not then. */
+/*
+ * Checks a few entries, and drops those that are over. Does nothing during a sweep, because a sweep
+ * relies on the order of the entries.
+ */
 static TWI_WORKER_ONLY void list_scavenge(const struct twi_worker *worker, struct twi_wall *wall)
 {
 	if (wall->sweep_at < wall->listed_count)
@@ -169,7 +188,7 @@ static TWI_WORKER_ONLY void list_scavenge(const struct twi_worker *worker, struc
 	wall->sweep_at = wall->listed_count;
 }
 
-/* Called for a timeout that is listed from now on. A sweep under way comes to it, too. */
+/* Adds the entry of a timeout. A sweep in progress will reach it, too. */
 static TWI_WORKER_ONLY void list_add(struct twi_wall *wall, uint64_t entry)
 {
 	bool swept = wall->sweep_at == wall->listed_count;
@@ -179,7 +198,7 @@ static TWI_WORKER_ONLY void list_add(struct twi_wall *wall, uint64_t entry)
 		wall->sweep_at = wall->listed_count;
 }
 
-/* Whether there is room for one more entry. */
+/* Makes space for one more entry. Returns false if there is no memory. */
 static TWI_WORKER_ONLY bool list_reserve(const struct twi_worker *worker, struct twi_wall *wall)
 {
 	list_scavenge(worker, wall);
@@ -193,20 +212,26 @@ static TWI_WORKER_ONLY int64_t again_ns(struct twi_worker *worker, struct twi_wa
 	int64_t deadline_ns = filed_ns(worker, node);
 	int64_t soon_ns;
 
-	/* This turn must not come to it again. */
+	/* Otherwise this turn would take the timeout out of the wheel again. */
 	if (deadline_ns < worker->due_before_ns)
 		deadline_ns = worker->due_before_ns;
 
-	/* What never expires is not listed: no step makes it due. */
+	/*
+	 * A timeout that never expires need not be listed, because no step of the wall clock makes
+	 * it due.
+	 */
 	if (listed || deadline_ns == TW_NEVER || list_reserve(worker, wall))
 		return deadline_ns | LISTED;
 	soon_ns = twi_clock_now_ns(worker->clock) + UNLISTED_NS;
 	deadline_ns = deadline_ns < soon_ns ? deadline_ns : soon_ns;
-	/* Not earlier, because this turn must not come to it again. */
+	/* Rounds up, because this turn must not take the timeout out of the wheel again. */
 	return (deadline_ns + LISTED) & ~(int64_t)LISTED;
 }
 
-/* Puts a due node back into the wheel if its date has not come. False if it has, or has no date. */
+/*
+ * Puts a due node back into the wheel if its date has not come. Returns false if the date has come,
+ * or the node has no date.
+ */
 static TWI_WORKER_ONLY bool node_early(struct twi_worker *worker, struct twi_wall *wall,
 				       struct twi_node *node, int64_t wall_now_ns)
 {
@@ -243,7 +268,7 @@ bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall)
 	return kept > 0;
 }
 
-/* Files a listed timeout anew if the step has made it earlier. */
+/* Files a listed timeout anew if the step of the wall clock has made its deadline earlier. */
 static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t entry)
 {
 	struct twi_node *node = twi_block_at((uint32_t)(entry >> 32));
@@ -266,7 +291,10 @@ static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t ent
 	twi_wheel_insert(worker->wheel, node);
 }
 
-/* A later step during a sweep begins it anew. A step back needs none: see twi_wall_look. */
+/*
+ * Checks whether the wall clock was stepped. A step forward begins a sweep, or begins it anew. A
+ * step back needs no sweep, because twi_wall_look puts back the timeouts that are then early.
+ */
 static TWI_WORKER_ONLY void step_take(struct twi_worker *worker, struct twi_wall *wall)
 {
 	int64_t before_ns = wall->ahead_ns;

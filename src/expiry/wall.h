@@ -4,21 +4,22 @@
  * timeouts").
  *
  * A wall timeout is a node and a second block, like a periodic timeout of one run. The block holds
- * the date, which is constant. The node waits in the wheel of the engine's clock, by a deadline that
- * the worker alone computes: the date minus the difference of the two clocks. The difference is
- * constant until the wall clock is set.
+ * the date, which is constant. The node waits in the wheel of the engine's clock, by a deadline
+ * that the worker alone computes: the date minus the difference of the two clocks. The difference
+ * is constant until the wall clock is set.
  *
- * The thread that schedules does not convert. It passes the timeout on as one that is due at once. So
- * the worker comes to it in the next turn, sees that its date has not come, computes the deadline,
- * and lists the timeout. Therefore no deadline can come from a difference that is no longer true.
+ * The scheduling thread does not convert the date. It pushes the timeout as one that is due at
+ * once. In its next turn the worker sees that the date has not come, computes the deadline, and
+ * lists the timeout. Therefore no deadline can be computed from an outdated difference.
  *
- * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock was
- * set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too late,
- * so the worker goes through the list and files each timeout anew (twi_wall_turn), a slice per turn.
+ * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock
+ * was set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too
+ * late, so the worker goes through the list and files each timeout anew (twi_wall_turn), a slice
+ * per turn.
  *
- * The mark "listed" is the lowest bit of the deadline. A state word has no bit left, and a deadline
- * moves by a nanosecond at most. tw_reschedule clears the mark by its own bit of the word: a
- * rescheduled timeout goes by its deadline alone.
+ * The mark "listed" is the lowest bit of the deadline, because the state word has no free bit. The
+ * mark changes a deadline by at most a nanosecond. tw_reschedule sets the bit RESCHEDULED, which
+ * makes the mark void: such a timeout depends on its deadline alone.
  */
 #ifndef TWI_EXPIRY_WALL_H
 #define TWI_EXPIRY_WALL_H
@@ -34,7 +35,7 @@ struct twi_wall {
 	const struct tw_allocator *allocator; /* [const] */
 	struct twi_park *park;                /* [const] of the engine's worker */
 	_Atomic uint32_t *steps;              /* [const] how often the wall clock was stepped */
-	bool watched;                         /* there is a watch that has not ended */
+	bool watched;                         /* the watch was started and has not ended */
 	struct twi_step_watch watch;          /* [const] */
 	_Atomic uint32_t own_steps;           /* [atomic E8] counted by the watch */
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
@@ -43,8 +44,9 @@ struct twi_wall {
 	uint64_t *listed TWI_WORKER_FIELD;    /* [worker] see entry_of; some have ended */
 	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
 	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */
-	size_t sweep_at TWI_WORKER_FIELD;     /* [worker] the next to file anew; the end: none */
-	size_t scavenge_at TWI_WORKER_FIELD;  /* [worker] the next to look for an end */
+	size_t sweep_at
+		TWI_WORKER_FIELD; /* [worker] next entry to file anew; listed_count if none */
+	size_t scavenge_at TWI_WORKER_FIELD; /* [worker] next entry to check for an end */
 };
 
 static inline struct twi_wall *twi_wall_of(const struct twi_worker *worker)
@@ -52,7 +54,7 @@ static inline struct twi_wall *twi_wall_of(const struct twi_worker *worker)
 	return twi_load_acquire(&worker->wall); /* E110: pairs with twi_engine_wall(). */
 }
 
-/* Whether the worker has not done all that a step of the wall clock asks for. */
+/* Returns whether a step of the wall clock has left work that the worker has not done yet. */
 static inline TWI_WORKER_UNCHECKED bool twi_wall_stepped(const struct twi_worker *worker)
 {
 	const struct twi_wall *wall = twi_wall_of(worker);
@@ -65,31 +67,45 @@ static inline TWI_WORKER_UNCHECKED bool twi_wall_stepped(const struct twi_worker
 					      wall->sweep_at < wall->listed_count);
 }
 
-/* Whether the timeout has a date, and was not rescheduled. The caller may read its chain. */
+/*
+ * Returns whether the timeout has a date, and was not rescheduled. The caller must be allowed to
+ * read its chain.
+ */
 bool twi_wall_is(struct twi_node *node, uint64_t word);
 
 /*
- * The same for any thread. `chain` is the node's argument, read before `word`. It is used only if
- * the word is a chain's; then the argument is that chain's block, or a block that was one.
+ * Does the same as twi_wall_is, on any thread. `chain` is the node's argument, read before `word`.
+ * It is used only if the word is a chain's. Then it is that chain's block, or a block that was one.
  */
 bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
 
 /* Returns the deadline with which a wall timeout is scheduled. */
 int64_t twi_wall_first_ns(const struct twi_worker *worker);
 
-/* Returns the difference of the wall clock and the engine's, the latest deadlines for a doubt. */
+/*
+ * Returns the wall clock minus the engine's clock. If the result is inexact, deadlines become
+ * later, not earlier.
+ */
 int64_t twi_wall_ahead_ns(struct tw_clock *clock);
 
-/* Returns when a date comes, in the engine's time. */
+/* Converts a date to the engine's time. */
 int64_t twi_wall_deadline_ns(int64_t wall_ns, int64_t ahead_ns);
 
-/* Returns when the date of a wall timeout comes, in the engine's time, as the clocks are now. */
+/*
+ * Converts the date of a wall timeout to the engine's time, by the present difference of the
+ * clocks.
+ */
 int64_t twi_wall_chain_ns(const struct twi_worker *worker, struct twi_chain *chain);
 
-/* Takes out of the due batch what is early by the wall clock. False if nothing is left. */
+/*
+ * Takes the timeouts that are early by the wall clock out of the due batch. Returns false if none
+ * is left in it.
+ */
 TWI_WORKER_ONLY bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall);
 
-/* Does a part of what a step of the wall clock has left to do. False if that was nothing. */
+/*
+ * Does a part of the work that steps of the wall clock have left. Returns false if there was none.
+ */
 TWI_WORKER_ONLY bool twi_wall_turn(struct twi_worker *worker, struct twi_wall *wall);
 
 #endif

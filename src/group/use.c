@@ -2,9 +2,9 @@
 /*
  * Uses a group: finds the engine for the calling thread, and makes calls on all engines.
  *
- * A thread caches the engine that a group gave it last. The cache is valid for that group's number,
- * which is never used again, and for the wheel that the thread knew then. So a thread that becomes
- * a worker or an owner looks up its engine again.
+ * A thread caches the engine that a group gave it last. The cache is valid only for that group's
+ * number, which is never used again. It also becomes invalid when the thread gets or loses a wheel.
+ * So a thread that becomes a worker or an owner looks up its engine again.
  */
 #include "group/group.h"
 

@@ -26,7 +26,7 @@ void twi_host_due_remove(struct twi_host_due_list *list, struct twi_host_due_lin
 		link->next->previous = link->previous;
 }
 
-/* Merges two sorted chains. Only `next` is kept right. */
+/* Merges two sorted chains. Sets only `next`; the caller sets `previous` afterwards. */
 static struct twi_host_due_link *merge(struct twi_host_due_link *left,
 				       struct twi_host_due_link *right)
 {
@@ -44,7 +44,10 @@ static struct twi_host_due_link *merge(struct twi_host_due_link *left,
 	return first;
 }
 
-/* Chains of 1, 2, 4, … timers, as in a binary counter. 64 of them hold more than memory does. */
+/*
+ * A merge sort without recursion. chain[i] is empty or holds 2^i sorted timers, like bit i of a
+ * binary counter. 64 chains are enough for all timers that fit into memory.
+ */
 static struct twi_host_due_link *sorted(struct twi_host_due_link *rest)
 {
 	struct twi_host_due_link *chain[64] = {NULL};

@@ -4,9 +4,9 @@
  * and whose callbacks have not run yet. They run in the order of the host's own timers: by their
  * time, and equal times in the order in which they were started.
  *
- * A poll gives the timers out by deadline, except those that came too late for their tick. So they
- * are appended as they come, and sorted only if one of them is out of order. Used by the loop's
- * thread only.
+ * A poll delivers the timers in the order of their deadlines, except those that reached the wheel
+ * after their tick. So the list appends timers as they come, and sorts itself only if one of them
+ * is out of order. Only the loop's thread uses the list.
  */
 #ifndef TWI_HOSTS_DUE_H
 #define TWI_HOSTS_DUE_H
@@ -17,8 +17,16 @@
 
 /* Must be a member of the host's timer. */
 struct twi_host_due_link {
-	uint64_t when;  /* the timer's time, in the host's unit */
-	uint64_t order; /* the number of its start */
+	/*
+	 * The first key of the order. libuv: the timer's time in ms; libevent: the number of its
+	 * poll or activation.
+	 */
+	uint64_t when;
+	/*
+	 * The second key, for equal `when`. libuv: the number of the timer's start; libevent: its
+	 * time.
+	 */
+	uint64_t order;
 	struct twi_host_due_link *next;
 	struct twi_host_due_link *previous;
 };

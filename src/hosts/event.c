@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library tickwheel-event: the calls of libevent's timers, by an engine in loop mode.
+ * The library tickwheel-event: libevent's timer calls, served by an engine in loop mode.
  *
  * It uses only public headers: ours, and libevent's. One real timer of the base, the driver, wakes
- * the base. When it runs, it takes the events that are due, and runs them in order. Events that the
- * program activates wait in the same list, one behind the other, as in libevent's own queue.
+ * the base. A run of the driver is a pass: it polls the engine, collects the due events in a list,
+ * and runs them in order. Events that the program activates wait in the same list, in the order of
+ * their activation, as in libevent's own queue.
  *
- * A later add touches neither the engine nor the driver. The engine finds the event at its old time,
- * and files it again. The engine's clock stands still; each poll gets the time of the pass. Times
- * are microseconds of CLOCK_MONOTONIC, as libevent's.
+ * To file an event is to schedule it in the engine. An add that moves a filed event to a later time
+ * touches neither the engine nor the driver. When the engine finds the event at its old time,
+ * event_found files it again. The engine has a virtual clock that never advances by itself; each
+ * poll gets the time of the pass. Times are microseconds of CLOCK_MONOTONIC, as in libevent.
  */
 #include "hosts/due.h"
 
@@ -36,11 +38,11 @@ struct tw_event {
 	struct twi_host_due_link due; /* its place in the list, while it is due or active */
 	struct tw_handle handle;
 	uint64_t when_us;
-	uint64_t filed_us; /* FLAG_FILED: for when, not after when_us */
+	uint64_t filed_us; /* if FLAG_FILED: its time in the engine, never after when_us */
 	uint64_t interval_us;
 	unsigned flags;
 	short what;   /* EV_PERSIST or 0 */
-	short result; /* FLAG_DUE: what the callback gets */
+	short result; /* if FLAG_DUE: the flags for the callback */
 };
 
 struct tw_events {
@@ -49,13 +51,13 @@ struct tw_events {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	struct twi_host_due_list due;
-	uint64_t armed_us; /* UINT64_MAX: the driver does not run */
+	uint64_t armed_us; /* the driver's time; UINT64_MAX: not set */
 	uint64_t now_us;   /* the time of the pass */
-	uint64_t queued;   /* polls and activations, by which the list is in order */
+	uint64_t queued;   /* polls and activations so far; the due list is sorted by it */
 	uint64_t opened;
 	uint64_t waiting; /* events that are filed or due */
 	bool running;     /* a pass is under way */
-	bool closed;      /* to be freed after the pass */
+	bool closed;      /* closed during a pass, which frees it at its end */
 };
 
 static uint64_t monotonic_us(void)
@@ -101,13 +103,19 @@ static void driver_set(struct tw_events *events, uint64_t when_us)
 	(void)event_add(events->driver, &wait);
 }
 
-/* Not with EV_TIMEOUT, because an add would take back an event that is active by its time. */
+/*
+ * Uses EV_READ, not EV_TIMEOUT: event_add takes back the activation of an event that is active with
+ * EV_TIMEOUT.
+ */
 static void driver_activate(struct tw_events *events)
 {
 	event_active(events->driver, EV_READ, 1);
 }
 
-/* The driver must run no later than this. In a pass it is set at the end. */
+/*
+ * Makes the driver run no later than at when_us. Does nothing during a pass, because pass_end sets
+ * the driver.
+ */
 static void driver_arm(struct tw_events *events, uint64_t when_us)
 {
 	if (events->running || (when_us >= events->armed_us && events->armed_us != UINT64_MAX))
@@ -115,7 +123,10 @@ static void driver_arm(struct tw_events *events, uint64_t when_us)
 	driver_set(events, when_us < UINT64_MAX ? when_us : UINT64_MAX - 1);
 }
 
-/* Without a driver the base may have nothing to wait for, and end its loop. */
+/*
+ * Keeps the number of waiting events. If there are none, stops the driver, so that the base can end
+ * its loop when it has nothing else to wait for.
+ */
 static void count(struct tw_event *event, unsigned before)
 {
 	struct tw_events *events = event->events;
@@ -160,7 +171,7 @@ static int file_inside(struct tw_event *event)
 	return 0;
 }
 
-/* In a pass a bracket is open. */
+/* Opens a bracket of the engine, except during a pass, which has opened one. */
 static int enter(const struct tw_events *events)
 {
 	return events->running ? 0 : tw_loop_enter(events->engine);
@@ -172,7 +183,10 @@ static void leave(const struct tw_events *events)
 		(void)tw_loop_exit(events->engine);
 }
 
-/* If the event is filed for an earlier time, it can stay, because the engine finds it in time. */
+/*
+ * Files the event. If it is filed for an earlier time already, it stays there: event_found files it
+ * again.
+ */
 static int file(struct tw_event *event)
 {
 	int result;
@@ -206,7 +220,7 @@ static void undue(struct tw_event *event)
 	set_flags(event, event->flags & ~(unsigned)FLAG_DUE);
 }
 
-/* Queues the event behind all others, but among those of one poll by `order`. */
+/* Appends the event to the due list. Events of the same poll run by `order`. */
 static void make_due(struct tw_event *event, uint64_t order, short result)
 {
 	event->due.when = event->events->queued;
@@ -217,8 +231,8 @@ static void make_due(struct tw_event *event, uint64_t order, short result)
 }
 
 /*
- * Runs in a poll, at the time for which the event was filed. If there is no memory to file it again
- * for a later time, it is early.
+ * Runs in a poll, at the time for which the event was filed. If it must be filed again for a later
+ * time, and there is no memory, it becomes due too early.
  */
 static void event_found(struct tw_handle self, void *argument)
 {
@@ -231,11 +245,17 @@ static void event_found(struct tw_handle self, void *argument)
 	if (event->when_us > event->events->now_us && file_inside(event) == 0)
 		return;
 	undue(event);
-	/* Equal times keep the order of their adds, which is that of the engine. */
+	/*
+	 * Events with equal times keep the order in which the engine found them: that of their
+	 * adds.
+	 */
 	make_due(event, event->when_us, EV_TIMEOUT);
 }
 
-/* The next run of a persistent event, on its grid, or from now on if that has passed. */
+/*
+ * Sets the next run of a persistent event: one interval after the time of this run. If that has
+ * passed, one interval from now.
+ */
 static void persist(struct tw_event *event)
 {
 	struct tw_events *events = event->events;
@@ -281,7 +301,9 @@ static void events_free(struct tw_events *events)
 	free(events);
 }
 
-/* Sets the driver for the rest, or for the next event. */
+/*
+ * If due events are left, makes the driver run again at once. Otherwise sets it to the next event.
+ */
 static void pass_end(struct tw_events *events)
 {
 	int64_t due_ns = tw_engine_next_due(events->engine);
@@ -436,7 +458,7 @@ int tw_event_active(struct tw_event *event, short what)
 	return 0;
 }
 
-/* The wall clock's time of a monotonic one. */
+/* Converts a time of CLOCK_MONOTONIC to the wall clock. */
 static struct timeval wall_of(uint64_t us)
 {
 	struct timeval now;

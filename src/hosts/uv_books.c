@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The books of one loop's timers, their brackets, and the driver's time. */
+/*
+ * Counts which timers of a loop are active, opens and closes brackets, and sets the driver's time.
+ */
 #include "hosts/uv_loop.h"
 
 #include <tickwheel/loop.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The start and the stop of a timer: its place in the engine or in the due list. */
+/* Starts and stops a timer: puts it into the engine or the due list, and takes it out. */
 #include "hosts/uv_loop.h"
 
 #include <tickwheel/timeout.h>
@@ -7,8 +7,8 @@
 enum { NS_PER_MS = 1000000 };
 
 /*
- * The engine's time of a loop's time. A deadline is the last moment before its millisecond begins,
- * so that its tick is over when it begins.
+ * Converts a time of the loop to a deadline of the engine. The deadline is the last nanosecond
+ * before the millisecond `when`, so that its tick is over when that millisecond begins.
  */
 static int64_t deadline_ns(uint64_t when)
 {
@@ -47,8 +47,8 @@ static void make_due(struct timer *timer)
 
 /*
  * Runs in a poll, at the time for which the timer was filed. Its callback runs when the poll is
- * over. If it was started again meanwhile, and there is no memory to file it again, it is early,
- * which is better than never.
+ * over. If the timer was started again for a later time meanwhile, it is filed again. If there is
+ * no memory for that, the callback runs early, which is better than never.
  */
 static void timer_found(struct tw_handle self, void *argument)
 {
@@ -61,8 +61,8 @@ static void timer_found(struct tw_handle self, void *argument)
 }
 
 /*
- * Gives the timer to the engine. If it is there for an earlier time, it can stay, because the engine
- * then finds it in time. Returns 0 or an error code.
+ * Gives the timer to the engine. If the engine has it for an earlier time already, it stays there:
+ * timer_found files it again. Returns 0 or an error code.
  */
 static int file(struct timer *timer)
 {
@@ -85,7 +85,10 @@ static void unfile(struct timer *timer)
 	struct tw_uv_timers *timers = timer->timers;
 	int entered = twi_uv_enter(timers);
 
-	/* In a forked child the engine is the parent's, and the timeout is nobody's. */
+	/*
+	 * In a forked child twi_uv_enter fails, because the engine is the parent's. Then there is
+	 * no timeout to cancel.
+	 */
 	if (entered >= 0) {
 		(void)tw_cancel(timer->handle);
 		twi_uv_leave(timers, entered);
@@ -110,7 +113,10 @@ void twi_uv_stop(struct timer *timer)
 		twi_uv_deactivate(timer);
 }
 
-/* Its time is set. Returns 0 or an error code, and then the timer is stopped. */
+/*
+ * Files a timer whose time is set, and counts it as active. Returns 0. If it cannot be filed, stops
+ * the timer and returns the error code.
+ */
 static int place(struct timer *timer)
 {
 	struct tw_uv_timers *timers = timer->timers;

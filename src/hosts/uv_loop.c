@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The driver of tickwheel-uv-timer: the loop's side of it. uv_loop.h says how it works. */
+/*
+ * The callbacks of tickwheel-uv-timer that the loop runs, above all the driver's. uv_loop.h says
+ * how it works.
+ */
 #include "hosts/uv_loop.h"
 
 #include <errno.h>
@@ -11,8 +14,8 @@
 enum { NS_PER_MS = 1000000 };
 
 /*
- * Since libuv 1.48 only those timers run that are due when it begins with them, and they are not
- * active meanwhile. Before, the driver runs again in the same pass if it is due again.
+ * Since libuv 1.48, a pass over the timers runs only those that were due when it began, and these
+ * are no longer active. Older versions run the driver again in the same pass if it is due again.
  */
 #define UV_READY_ONLY 0x013000u
 
@@ -206,8 +209,8 @@ static void last_closed(uv_handle_t *closer)
 }
 
 /*
- * If the program has closed some of the handles itself, the loop may still have to visit those in
- * this round, so the memory must stay for one more.
+ * If the program has closed some of the handles itself, the loop may visit them later in this
+ * round. So the memory must stay for one more round.
  */
 static void handle_closed(uv_handle_t *handle)
 {

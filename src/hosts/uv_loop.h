@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The insides of tickwheel-uv-timer: all timers of one uv_loop_t, and one of them.
+ * The internals of tickwheel-uv-timer: the timers of one uv_loop_t, and a single timer.
  *
  * One engine in loop mode holds the timers, and one real uv_timer_t, the driver, wakes the loop for
- * them. The engine's clock stands still; each poll gets the loop's own time (uv_now).
+ * them. The engine has a virtual clock that never advances by itself; each poll gets the loop's own
+ * time (uv_now).
  *
- * A start to a later time touches neither the engine nor the driver. The engine finds the timer at
- * its old time, and files it again. So the engine is early at most once for each filing.
+ * To file a timer is to schedule it in the engine. If a filed timer is started again for a later
+ * time, neither the engine nor the driver is touched. When the engine finds the timer at its old
+ * time, timer_found files it again. So each filing causes at most one poll that was too early.
  *
  * The driver is never later than the first timer of the engine, but it may be earlier after a stop.
  * A uv_prepare_t corrects it before the loop computes how long it may sleep.
  *
- * Between that uv_prepare_t and a uv_check_t, where the loop polls for I/O and runs most of a
- * program's callbacks, the first call that needs the engine opens a bracket, which the uv_check_t
- * closes. While timers run, a bracket is open too. Elsewhere each call has a bracket of its own. So
- * a program may make its loop and timers on one thread and run them on another.
+ * The loop polls for I/O, and runs most of a program's callbacks, between that uv_prepare_t and a
+ * uv_check_t. There, the first call that needs the engine opens a bracket (tw_loop_enter), which
+ * the uv_check_t closes. While timers run, a bracket is open, too. Elsewhere each call has a
+ * bracket of its own. So a program may make its loop and timers on one thread and run them on
+ * another.
  *
  * Everything here belongs to the thread that uses the loop, as the loop does.
  */
@@ -35,7 +38,10 @@ enum timer_flag {
 	TIMER_CLOSING = 16,
 };
 
-/* Timers that are too far for the engine keep the driver running, but no loop lives so long. */
+/*
+ * The driver's time if all timers are too far for the engine. The driver is active, but never runs,
+ * because no loop lives so long.
+ */
 #define TIMER_FAR (UINT64_MAX - 1)
 
 /* A struct tw_uv_timer. Once TIMER_CLOSING is set, `timers` may be freed. */
@@ -44,13 +50,14 @@ struct timer {
 	struct tw_uv_timers *timers;
 	uint64_t flags;
 	union {
-		uint64_t filed;               /* TIMER_FILED: for when, not after due.when */
-		tw_uv_timer_callback *closed; /* TIMER_CLOSING */
+		/* if TIMER_FILED: its time in the engine, never after due.when */
+		uint64_t filed;
+		tw_uv_timer_callback *closed; /* if TIMER_CLOSING: the close callback, or NULL */
 	};
 	tw_uv_timer_callback *callback;
 	uint64_t repeat;
-	struct twi_host_due_link
-		due; /* when it closes, `next` is the link to the one closed before */
+	/* While the timer closes, `next` is the timer that was closed before it. */
+	struct twi_host_due_link due;
 	struct tw_handle handle;
 };
 
@@ -64,11 +71,11 @@ struct tw_uv_timers {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	uint64_t armed;   /* the driver's time; UINT64_MAX: it does not run */
-	uint64_t now;     /* the time of the last collection */
+	uint64_t now;     /* the loop's time at the last poll */
 	uint64_t starts;  /* how many timers have been started */
 	uint64_t opened;  /* timers that are initialised and not closed */
-	uint64_t active;  /* those with TIMER_ACTIVE */
-	uint64_t holding; /* those of them with TIMER_REFERENCED */
+	uint64_t active;  /* timers with TIMER_ACTIVE */
+	uint64_t holding; /* timers with TIMER_ACTIVE and TIMER_REFERENCED */
 	struct twi_host_due_list due;
 	struct timer *closing; /* the timer that was closed last */
 	unsigned handles;      /* handles of ours whose close is under way, at the end */
@@ -80,29 +87,40 @@ struct tw_uv_timers {
 	bool foreign;          /* the program has closed one of the handles itself */
 };
 
-/* Returns whether the program has closed the driver, with all handles that uv_walk finds. */
+/*
+ * Returns whether the program has closed the driver itself, as programs do that close all handles
+ * of uv_walk.
+ */
 bool twi_uv_gone(const struct tw_uv_timers *timers);
 
-/* Opens a bracket if none is open. Returns 1 if it did, 0, or a negative error code. */
+/*
+ * Opens a bracket if none is open. Returns 1 if it opened one, 0 if one was open, or a negative
+ * error code.
+ */
 int twi_uv_enter(struct tw_uv_timers *timers);
 
-/* Closes the bracket if `entered` is 1. */
+/*
+ * Closes the bracket if `entered` is 1, except while the loop polls: then the uv_check_t closes it.
+ */
 void twi_uv_leave(struct tw_uv_timers *timers, int entered);
 
-/* Lets the driver run at `when`. */
+/* Sets the driver to run at `when`. */
 void twi_uv_set(struct tw_uv_timers *timers, uint64_t when);
 
-/* Lets the driver run no later than at `when`. */
+/* Sets the driver to run no later than at `when`. */
 void twi_uv_arm(struct tw_uv_timers *timers, uint64_t when);
 
-/* Make a timer active or inactive in the books, and the driver hold the loop or not. */
+/*
+ * Count a timer as active or inactive. An active, referenced timer makes the driver keep the loop
+ * alive.
+ */
 void twi_uv_activate(struct timer *timer);
 void twi_uv_deactivate(struct timer *timer);
 
-/* Changes whether an active timer holds the loop. */
+/* Counts one active timer more, or one less, that keeps the loop alive. */
 void twi_uv_hold(struct tw_uv_timers *timers, bool hold);
 
-/* Starts a timer. Returns 0 or an error code, and then the timer is stopped. */
+/* Starts a timer. Returns 0, or an error code; after an error the timer is stopped. */
 int twi_uv_start(struct timer *timer, uint64_t timeout);
 
 void twi_uv_stop(struct timer *timer);

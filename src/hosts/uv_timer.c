@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library tickwheel-uv-timer: the calls of uv_timer_t, by an engine in loop mode.
+ * The library tickwheel-uv-timer: the calls of uv_timer_t, served by an engine in loop mode.
  *
  * It uses only public headers: ours, and libuv's. uv_loop.h says how the parts work together.
  */
@@ -20,7 +20,10 @@ static const struct timer *inner_const(const struct tw_uv_timer *timer)
 	return (const struct timer *)(const void *)timer;
 }
 
-/* A timer that is initialised and not closed has timers; after the close they may be freed. */
+/*
+ * Returns whether the timer is initialised and not closed. Its `timers` must not be used after its
+ * close, because they may be freed.
+ */
 static bool usable(const struct timer *timer)
 {
 	return timer != NULL && timer->timers != NULL && (timer->flags & TIMER_CLOSING) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rare code paths of a batch (batch.h): finding free entries in the ring, and the chain for
- * nodes that get no entry.
+ * The rare code paths of a batch (batch.h): the search for free ring entries, and the chain for
+ * nodes that get no ring entry.
  */
 #include "ingress/batch.h"
 

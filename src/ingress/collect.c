@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes the nodes from the rings of the lanes, in the order in which they were pushed: timeouts
- * that go to the wheel, and timeouts that must come out of it.
+ * Takes the entries out of the lanes' rings, in the order in which they were pushed. They name
+ * timeouts that go into the wheel, and timeouts that must come out of it.
  *
- * An entry names a node without its generation. A thread that cancels a timeout before it reaches
- * the wheel returns the node to its stock at once, so that the thread's next timeout uses it while
- * it is still in the cache. The entry stays in the ring, and is stale. A stale entry is harmless.
- * Node memory is never freed; the state word shows whether the node waits in a ring (INIT; in a
- * link queue it is LINKED); and the node's engine field shows whether the timeout belongs to this
- * engine. If the node now holds another timeout of this engine, the stale entry transfers it a
- * little earlier than its own entry would. Its own entry then finds the node in another state and
- * does nothing. Entries of the cancel queue are never stale, because only reclaim frees the node,
- * and reclaim finds it only through this entry.
+ * Stale entries. An entry names a node without its generation. If a thread cancels a timeout before
+ * it reaches the wheel, the thread returns the node to its stock at once, so that its next timeout
+ * uses the node while it is still in the cache. The entry stays in the ring, and is stale.
  *
- * If several entries in a row name the same node, as when a thread schedules and cancels again and
- * again, the worker looks only at the last one. So the node's cache line stays with the thread that
- * writes it.
+ * A stale entry is harmless. Node memory is never freed. The state word shows whether the node
+ * waits in a ring (INIT; in a link queue it is LINKED). The node's engine field shows whether the
+ * timeout belongs to this engine. If the node now serves another timeout of this engine, the worker
+ * transfers that timeout by the stale entry, a little earlier than by its own entry. At its own
+ * entry, the worker then finds the node in another state and does nothing.
+ *
+ * Entries for cancelled nodes are never stale, because only reclaim frees such a node, and reclaim
+ * finds it only through this entry.
+ *
+ * Repeated entries. If several entries in a row name the same node, as when a thread schedules and
+ * cancels again and again, the worker looks only at the last one. So the node's cache line stays in
+ * that thread's core.
  */
 #include "ingress/collect.h"
 
@@ -26,8 +29,9 @@
 #include "worker/role.h"
 
 /*
- * A lane that brings this many entries at once is marked as busy. Then its pushes need no fence,
- * and each sleep of the worker costs a barrier.
+ * If the worker takes this many entries from a lane at once, it marks the lane as busy. From then
+ * on the lane's pushes need no fence, but before each sleep the worker must make a barrier in all
+ * threads.
  */
 #ifndef TWI_RING_BUSY
 #define TWI_RING_BUSY 1024
@@ -35,11 +39,11 @@
 
 enum {
 	/*
-	 * How many nodes are prefetched at once: as many cache misses as a core can handle in
-	 * parallel.
+	 * Nodes are prefetched this many entries ahead: as many cache misses as a core can handle
+	 * in parallel.
 	 */
 	AHEAD = 16,
-	/* How many entries ahead a node's slot entry is prefetched. */
+	/* A node's slot entry is prefetched this many entries ahead. */
 	PLACE_AHEAD = 8,
 };
 
@@ -48,12 +52,15 @@ static struct twi_node *entry_node(uintptr_t entry)
 	return (struct twi_node *)(entry & ~TWI_ENTRY_CANCELLED);
 }
 
-/* Returns true if the timeout went into the wheel. */
+/*
+ * Moves the timeout that an entry names into the wheel. Returns false if the entry is stale or the
+ * timeout was cancelled.
+ */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
 	/*
-	 * E21: if the state is INIT, the fields belong to this generation. They still do if the
-	 * swap succeeds.
+	 * E21: if the state is INIT, the fields that are read afterwards belong to this generation
+	 * or a later one. If the swap succeeds, they belong to this one.
 	 */
 	uint64_t word = twi_load_acquire(&node->word);
 
@@ -61,13 +68,13 @@ static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_
 	if (TWI_UNLIKELY(twi_node_worker(node) != worker))
 		return false;
 	/*
-	 * If the swap fails, the timeout was cancelled or rescheduled. The node may then be of a
-	 * later generation, and of another engine.
+	 * If the swap fails, the timeout was cancelled or rescheduled. The node may then serve a
+	 * later timeout, even one of another engine.
 	 */
 	while (twi_word_state(word) == TWI_WORD_INIT && twi_node_worker(node) == worker) {
 		/*
-		 * E4: as in transfer.c. E21: if the swap fails, the loop checks the node again, as
-		 * above.
+		 * E4: as in node_transfer() of transfer.c. E21: if the swap fails, acquires the
+		 * fields of a later timeout, which the loop checks again.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 			TWI_PROBE3(transfer, worker, node, twi_word_generation(word));
@@ -135,15 +142,19 @@ static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring
 	}
 }
 
-/* Marks the lane as busy: from now on its pushes are cheaper, and the worker's sleep costs more. */
+/*
+ * Marks the lane as busy: from now on its pushes are cheaper, and each sleep of the worker costs
+ * more.
+ */
 static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, struct twi_lane *lane)
 {
 	if (!twi_barrier_able())
 		return;
 	worker->unfenced = true;
 	/*
-	 * E8: if this is the last turn before a sleep, the mark comes after the published values. A
-	 * producer that sees the mark late still makes its push with a fence.
+	 * E8: this may be the turn that follows the publication of a sleep. Then the mark must come
+	 * after the published values. If a producer does not see the mark yet, it still pushes with
+	 * a fence.
 	 */
 	twi_store_release(&lane->unfenced, true);
 }
@@ -151,7 +162,7 @@ static TWI_COLD TWI_WORKER_ONLY void lane_unfence(struct twi_worker *worker, str
 static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct twi_lane *lane,
 					    uint64_t count)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes the mark. */
 	if (count >= TWI_RING_BUSY && !twi_load_relaxed(&lane->unfenced))
 		lane_unfence(worker, lane);
 }
@@ -159,7 +170,7 @@ static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct tw
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			  unsigned *left)
 {
-	/* Entries that are pushed meanwhile wait for the next turn. */
+	/* Entries that are pushed after this load wait for the next turn. */
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	uint64_t at = twi_ring_taken(&lane->ring_out);
 	uint64_t count = pushed - at, end;

@@ -5,12 +5,12 @@
 
 #include <pthread.h>
 
-/* Stands for a page that there was no memory for. Only its address is used. */
+/* Its address is the mark of a page for which there was no memory. Its value is not used. */
 static _Alignas(struct twi_lane_block) char none_mark;
 
 #define PAGE_NONE ((struct twi_lane_block *)(void *)&none_mark)
 
-/* Returns the number of the page that has this block. Block 0 is in none. */
+/* Returns the number of the page that has this block. Block 0 is in no page. */
 static uint32_t page_of(uint32_t block)
 {
 	return 31 - (uint32_t)__builtin_clz(block);
@@ -25,8 +25,9 @@ static size_t page_bytes(uint32_t page)
 static struct twi_lane_block *page_made(const struct twi_worker *worker, uint32_t page)
 {
 	/*
-	 * E130: acquires the zeroed page. E8: the sleeper's last look; if it misses a page,
-	 * the thread that has made it pushes later, and wakes the sleeper if necessary.
+	 * E130: acquires the zeroed page. E8: also the worker's last look before it sleeps. If it
+	 * misses a page, the thread that has made the page pushes later, and wakes the worker if
+	 * necessary.
 	 */
 	struct twi_lane_block *block = twi_load_seq_cst(&worker->far[page]);
 
@@ -66,14 +67,19 @@ static struct twi_lane_block *page_allocate(const struct tw_allocator *allocator
 	struct twi_lane_block *block;
 	int cancel_state;
 
-	/* As in push.c: a thread that is cancelled in an allocator would never leave its section. */
+	/*
+	 * If the thread were cancelled (pthread_cancel) inside an allocator, it would never leave
+	 * its RCU section.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	block = twi_allocate_zeroed(allocator, page_bytes(page), TWI_CACHE_LINE);
 	(void)pthread_setcancelstate(cancel_state, NULL);
 	return block != NULL ? block : PAGE_NONE;
 }
 
-/* Makes a page, unless another thread is faster. Returns the page, or PAGE_NONE. */
+/*
+ * Makes a page, unless another thread makes it first. Returns the page that is used, or PAGE_NONE.
+ */
 static TWI_COLD struct twi_lane_block *page_make(struct twi_worker *worker, uint32_t page)
 {
 	struct twi_lane_block *block = page_allocate(worker->allocator, page);
@@ -82,8 +88,8 @@ static TWI_COLD struct twi_lane_block *page_make(struct twi_worker *worker, uint
 	TWI_TEST_POINT("far:made");
 	twi_tsan_release(block);
 	/*
-	 * E130: releases the zeroed page, or acquires that of the faster thread. E8: the page
-	 * must be there before the push that may need a wake.
+	 * E130: releases the zeroed page, or acquires the page of the other thread. E8: the page
+	 * must be visible before this thread pushes and checks whether the worker sleeps.
 	 */
 	if (twi_cas_seq_cst(&worker->far[page], &first, block))
 		return block;
@@ -92,7 +98,7 @@ static TWI_COLD struct twi_lane_block *page_make(struct twi_worker *worker, uint
 	return first;
 }
 
-/* Returns the lane in a page, or NULL if there is no page. */
+/* Returns the lane with this number in a page, or NULL if there is no page. */
 static struct twi_lane *lane_in(struct twi_lane_block *block, uint32_t number)
 {
 	uint32_t offset = number - ((uint32_t)TWI_LANES << page_of(number / TWI_LANES));
@@ -114,7 +120,10 @@ TWI_NOINLINE struct twi_lane *twi_lane_far(struct twi_worker *worker, uint32_t n
 	lane = lane_in(block, number);
 	if (TWI_UNLIKELY(lane == NULL))
 		return &worker->near.lane[TWI_LANE_SHARED];
-	/* Only the lane's thread gets here, and the worker looks at the lane after its first push. */
+	/*
+	 * Initialises the lane at its first use. No other thread does so, and the worker looks at
+	 * the lane only after its first push.
+	 */
 	if (TWI_UNLIKELY(lane->number != number))
 		twi_lane_init(lane, number);
 	return lane;

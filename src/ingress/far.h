@@ -2,16 +2,16 @@
 /*
  * Finds a thread's lane in an engine.
  *
- * Near lanes lie in the engine. Far lanes lie in blocks of 64. Block 0 is the engine's own, with the
- * near lanes. The others lie in pages, of which each is twice as large as the one before: page k has
- * the blocks 2^k to 2^(k+1) - 1. A page is made by the first thread that needs one of its lanes, and
+ * Lanes lie in blocks of 64. Block 0 lies in the engine and has the near lanes. All other blocks
+ * have far lanes and lie in pages. Each page is twice as large as the one before: page k has the
+ * blocks 2^k to 2^(k+1) - 1. The first thread that needs a lane of a page makes the page, which
  * stays until the engine is freed. So an engine has memory for at most twice as many far lanes as
  * there ever were threads at once.
  *
- * Protocol. A page slot changes once, from NULL to a zeroed page, or to a mark if there was no memory
- * (E130). From then on the threads of that page share lane 63, so that a thread does not change its
- * lane in the middle, which could change the order of its timeouts. The first thread of a lane
- * initialises it before the lane's bit is set.
+ * Protocol. An engine's pointer to a page changes only once, from NULL to a zeroed page, or to a
+ * mark if there was no memory (E130). If it is the mark, the threads of that page share lane 63 for
+ * good: if a thread changed its lane later, its timeouts could get out of order. The first thread
+ * that uses a lane initialises it before it sets the lane's bit.
  */
 #ifndef TWI_INGRESS_FAR_H
 #define TWI_INGRESS_FAR_H
@@ -19,27 +19,31 @@
 #include "base/atomic.h"
 #include "worker/worker.h"
 
-/* There are so many blocks at most. */
+/* The largest number of blocks. */
 enum { TWI_BLOCKS = TWI_LANES_MAX / TWI_LANES };
 
-/* far.c: returns the first block, from number `from` on, that exists, or TWI_BLOCKS. */
+/* far.c: returns the number of the first block from `from` on that exists, or TWI_BLOCKS. */
 uint32_t twi_lane_block_next(const struct twi_worker *worker, uint32_t from);
 
-/* far.c: returns a block that exists. */
+/* far.c: returns the block with this number, which must exist. */
 struct twi_lane_block *twi_lane_block_at(struct twi_worker *worker, uint32_t number);
 
-/* far.c: returns a thread's far lane, which is made if necessary; or the shared lane. */
+/*
+ * far.c: returns the far lane with this number. Makes it if necessary. If there is no memory,
+ * returns the shared lane.
+ */
 struct twi_lane *twi_lane_far(struct twi_worker *worker, uint32_t number);
 
-/* far.c: the same, but makes nothing. */
+/* far.c: does the same, but makes nothing. If the lane was never used, returns the shared lane. */
 struct twi_lane *twi_lane_far_made(struct twi_worker *worker, uint32_t number);
 
 /* far.c: frees the pages. No thread may use the engine any more. */
 void twi_far_free(struct twi_worker *worker);
 
 /*
- * Returns the lanes of a block that the worker looks at. A lane that is not seen here is seen in the
- * next turn. After a grace period all lanes are seen.
+ * Returns a bitmap of a block's lanes that the worker must look at. If a lane's bit is just being
+ * set, the worker may miss it here, and sees it in the next turn. After a grace period all bits are
+ * seen.
  */
 static inline uint64_t twi_lane_block_used(const struct twi_lane_block *block)
 {
@@ -47,7 +51,7 @@ static inline uint64_t twi_lane_block_used(const struct twi_lane_block *block)
 	return twi_load_acquire(&block->used);
 }
 
-/* Returns the calling thread's lane. The thread is attached. */
+/* Returns the calling thread's lane. The thread must be attached. */
 static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
 					   const struct twi_thread *thread)
 {
@@ -56,7 +60,10 @@ static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
 	return &worker->near.lane[thread->lane];
 }
 
-/* Does the same for a caller that only counts. Makes no lane, so it returns the shared one instead. */
+/*
+ * Does the same for a caller that only counts. Makes no lane: if the thread has none here, returns
+ * the shared one.
+ */
 static inline struct twi_lane *twi_lane_made_of(struct twi_worker *worker,
 						const struct twi_thread *thread)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a batch of entries from many lanes. Each lane in use gets an equal share of the batch
- * first, and lanes that have more entries share the rest. So a flood in one lane does not hold up
- * another thread's timeouts.
+ * Takes a batch of entries from many lanes. In the first round each lane in use may give an equal
+ * share of the batch, and in the second one lanes with more entries give the rest. So if one thread
+ * pushes very many timeouts, the worker still takes those of other threads.
  */
 #include "ingress/lanes.h"
 
@@ -29,7 +29,10 @@ static TWI_WORKER_ONLY bool queue_idle(const struct twi_mpsc_in *in, const struc
 
 bool twi_lane_idle(const struct twi_lane *lane)
 {
-	/* The deadline cannot decide, because a node in a cancel queue may have an earlier one. */
+	/*
+	 * All three queues must be empty, whatever deadlines their nodes have: a rescheduled node
+	 * in the cancel queue may have the earliest deadline of all.
+	 */
 	return twi_ring_pushed(&lane->ring) == twi_ring_taken(&lane->ring_out) &&
 	       queue_idle(&lane->ingress, &lane->ingress_out) &&
 	       queue_idle(&lane->cancelled, &lane->cancelled_out);
@@ -37,7 +40,7 @@ bool twi_lane_idle(const struct twi_lane *lane)
 
 static TWI_WORKER_ONLY bool block_idle(const struct twi_lane_block *block)
 {
-	/* E8: the sleeper's last look, lane by lane. */
+	/* E8: also the worker's last look before it sleeps. */
 	uint64_t used = twi_load_seq_cst(&block->used);
 
 	for (; used != 0; used &= used - 1) {
@@ -59,7 +62,10 @@ bool twi_lanes_idle(struct twi_worker *worker)
 
 bool twi_lanes_unused(const struct twi_worker *worker)
 {
-	/* RELAXED: no other thread uses the engine. A page of far lanes is made for a push. */
+	/*
+	 * RELAXED: no other thread uses the engine. A page of far lanes exists only if a thread has
+	 * pushed.
+	 */
 	return twi_load_relaxed(&worker->near.used) == 0 &&
 	       twi_lane_block_next(worker, 1) == TWI_BLOCKS;
 }
@@ -67,10 +73,10 @@ bool twi_lanes_unused(const struct twi_worker *worker)
 /* One round over the lanes in use. */
 struct round {
 	twi_lane_step *step;
-	uint64_t share; /* the most entries that one lane may give */
+	uint64_t share; /* the most entries to take from one lane */
 	uint64_t batch;
 	uint64_t taken;
-	bool more; /* a lane gave its whole share */
+	bool more; /* a lane gave its whole share and may have more */
 };
 
 static TWI_WORKER_ONLY void lane_take(struct twi_worker *worker, struct round *round,
@@ -84,7 +90,7 @@ static TWI_WORKER_ONLY void lane_take(struct twi_worker *worker, struct round *r
 	round->taken += count;
 }
 
-/* Takes from the lanes with the numbers from `from` up to `to`, which is not among them. */
+/* Takes from the lanes with the numbers from `from` to `to` - 1. */
 static TWI_WORKER_ONLY void range_take(struct twi_worker *worker, struct round *round,
 				       uint32_t from, uint32_t to, unsigned *left)
 {
@@ -121,7 +127,7 @@ static TWI_WORKER_ONLY uint64_t lanes_count(struct twi_worker *worker)
 	return count;
 }
 
-/* The next batch begins with the lane behind the one that this batch began with. */
+/* The next batch begins one lane further than this one, so that each lane comes first in turn. */
 static TWI_WORKER_ONLY void first_lane_advance(struct twi_worker *worker)
 {
 	uint32_t next = worker->first_lane + 1;
@@ -137,7 +143,7 @@ uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step, uint64_t
 	struct round round = {.step = step, .batch = batch};
 	uint64_t lanes = lanes_count(worker);
 
-	/* RELAXED: a number, by which producers decide how long they pause. */
+	/* RELAXED: only a number, from which producers compute how long they pause. */
 	twi_store_relaxed(&worker->lanes_seen, (uint32_t)lanes);
 	if (lanes == 0)
 		return 0;

@@ -8,14 +8,17 @@
 #include "worker/left.h"
 #include "worker/worker.h"
 
-/* Takes at most `most` nodes from one lane. Adds to *left the work that remains there. */
+/*
+ * Takes at most `most` entries from one lane. Adds bits of enum twi_left to *left, for the work
+ * that remains there.
+ */
 typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			       unsigned *left);
 
 /*
- * Called when take has returned NULL. Returns, as enum twi_left, what may still be hidden in the
- * queue. In an exclusive lane that can only be a push of the lane's own thread that is not linked
- * yet.
+ * Called when twi_mpsc_take_sc has returned NULL. Returns, as enum twi_left, what the queue may
+ * still hide. If one thread uses the lane, that can only be a push which that thread has not
+ * completed. In the shared lane, such a push may hide completed pushes by other threads.
  */
 static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_lane *lane,
 						     const struct twi_mpsc_node *last,
@@ -26,16 +29,16 @@ static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_lane *lane
 	return lane->number == TWI_LANE_SHARED ? TWI_LEFT_CUT : TWI_LEFT_HIDDEN;
 }
 
-/* Returns whether every node that was pushed to the lane has been taken. */
+/* Returns whether the worker has taken every entry that was pushed to the lane. */
 TWI_WORKER_ONLY bool twi_lane_idle(const struct twi_lane *lane);
 
-/* Returns the same for all lanes. */
+/* Returns whether all lanes are idle. */
 TWI_WORKER_ONLY bool twi_lanes_idle(struct twi_worker *worker);
 
-/* Returns whether nothing was ever pushed. No other thread may use the engine. */
+/* Returns whether no thread ever pushed to the engine. No other thread may use the engine. */
 bool twi_lanes_unused(const struct twi_worker *worker);
 
-/* Takes a batch, with a share from each lane. Returns how many nodes were taken. */
+/* Takes a batch by `step`, with a share from each lane. Returns how many entries were taken. */
 TWI_WORKER_ONLY uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step,
 					uint64_t batch, unsigned *left);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Slows down producers that outrun the worker. A cancelled timeout takes memory until the worker
- * reclaims it. To bound this memory, threads that schedule must pause: the more memory waits, the
- * longer.
+ * reclaims it. To bound this memory, threads that schedule must pause. The more cancelled timeouts
+ * wait to be reclaimed, the longer is the pause.
  *
  * Progress. Bounded: a thread yields, or sleeps for a second at most, once in TWI_THROTTLE_UNIT
- * schedules. It does so outside its read-side section, whatever the worker does
- * meanwhile.
+ * schedules. The length does not depend on the worker's progress meanwhile. The thread pauses
+ * outside its RCU section, so it does not delay stop.
  */
 #include "ingress/pressure.h"
 
@@ -19,15 +19,16 @@
 
 enum {
 	/*
-	 * If so many cancelled timeouts wait to be reclaimed (16 MiB or 64 MiB), a thread yields or
-	 * sleeps.
+	 * If this many cancelled timeouts wait to be reclaimed (16 MiB), a thread yields. At 64 MiB
+	 * it sleeps.
 	 */
 	LEFT_TO_YIELD = 1 << 18,
 	LEFT_TO_SLEEP = 1 << 20,
 	/*
-	 * All producers together must schedule less than the worker reclaims. Each schedules
-	 * TWI_THROTTLE_UNIT timeouts between two pauses, so the pause grows with their number: by 1 ms
-	 * for each LANES_PER_MS, which makes 5 M a second in all. A worker reclaims 5 to 15 M.
+	 * All producers together must schedule less than the worker reclaims, which is 5 to 15 M a
+	 * second. Each producer schedules TWI_THROTTLE_UNIT timeouts between two pauses, so the
+	 * pause must grow with the number of producers. With 1 ms for each LANES_PER_MS of them,
+	 * they schedule at most 5 M a second together.
 	 */
 	LANES_PER_MS = 5,
 	SLEEP_MAX_MS = 10,
@@ -35,11 +36,13 @@ enum {
 };
 
 /*
- * Adds to the sum what the lane has cancelled since the last time. Each thread does so once in
- * TWI_UNIT_TIMEOUTS cancels, so the sum lacks about as many per thread. RELAXED: numbers for an
- * estimate. In the shared lane several threads may do this at once. Each difference is added
- * once, because the exchange returns it to one of them; a negative one wraps around, and the sum is
- * right again when all have added.
+ * Adds the lane's cancels since the last call to the engine's sum, and returns the sum. Each thread
+ * calls this once in TWI_UNIT_TIMEOUTS cancels, so up to about as many per thread are missing from
+ * the sum.
+ *
+ * RELAXED: numbers for an estimate. In the shared lane several threads may do this at once. The
+ * exchange gives each difference to one of them, so it is added once. A negative difference wraps
+ * around, and the sum is right again when all threads have added theirs.
  */
 static uint64_t cancelled_sum(struct twi_worker *worker, struct twi_lane *lane)
 {
@@ -59,7 +62,7 @@ TWI_COLD void twi_cancelled_units_add(struct twi_worker *worker, struct twi_lane
 	twi_units_add(worker, units);
 }
 
-/* Returns about how many cancelled timeouts are not reclaimed yet. */
+/* Estimates how many cancelled timeouts are not reclaimed yet. */
 static uint64_t left_behind(struct twi_worker *worker, struct twi_lane *lane)
 {
 	/* RELAXED: numbers for an estimate. */
@@ -87,7 +90,7 @@ TWI_COLD unsigned twi_throttle_level(struct twi_worker *worker, const struct twi
 {
 	uint64_t left = left_behind(worker, twi_lane_of(worker, thread));
 
-	/* The worker must not pause, because only its own work reduces the number. */
+	/* The worker must not pause, because only the worker reclaims. */
 	if (left < LEFT_TO_YIELD || thread->worker == worker)
 		return TWI_THROTTLE_FREE;
 	return TWI_THROTTLE_YIELD + (unsigned)sleep_for(worker, left);
@@ -107,8 +110,8 @@ TWI_COLD void twi_throttle_wait(unsigned way)
 		return;
 	}
 	/*
-	 * If the thread were cancelled (pthread_cancel) here, its caller would not learn that the
-	 * timeout is scheduled.
+	 * If the thread were cancelled (pthread_cancel) here, the schedule would not return, and
+	 * its caller could not know that the timeout is scheduled.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	(void)nanosleep(&pause, NULL);

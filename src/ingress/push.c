@@ -24,8 +24,8 @@ TWI_NOINLINE void twi_lane_far_pushed(struct twi_lane *lane)
 
 	TWI_TEST_POINT("far:pushed");
 	/*
-	 * E8: must come after the push. Either the worker sees the push when it looks for the last
-	 * time, or this thread sees that the worker does not look any more.
+	 * E8: must come after the push. Either the worker sees the push in its last look at the
+	 * lane, or this thread sees that the worker has cleared the lane's bit.
 	 */
 	used = twi_load_seq_cst(&block_of(lane)->used);
 	if (TWI_UNLIKELY((used >> lane->number % TWI_LANES & 1) == 0))
@@ -41,8 +41,8 @@ TWI_COLD void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane)
 	}
 	lane_use(lane);
 	/*
-	 * E15: releases the bit. It must be visible before any thread pushes to a lane that it sees
-	 * as known.
+	 * E15: publishes the lane's bit. A thread that finds `known` set does not set the bit
+	 * itself, so the bit must be visible before that thread pushes.
 	 */
 	twi_store_release(&lane->known, true);
 }
@@ -50,8 +50,8 @@ TWI_COLD void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane)
 static bool lane_known(const struct twi_lane *lane)
 {
 	/*
-	 * E15: pairs with the store in join. A thread that pushes here pushes after the lane's bit
-	 * was set.
+	 * E15: pairs with the store in twi_lane_join(). If `known` is set, the lane's bit was set
+	 * before.
 	 */
 	return twi_load_acquire(&lane->known);
 }
@@ -62,7 +62,10 @@ void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane)
 		twi_lane_join(worker, lane);
 }
 
-/* Returns whether this is the first push to a lane, for which it gets a ring. */
+/*
+ * Makes the lane ready. Returns true if this was the first push to an exclusive lane. It may now
+ * have a ring, so the caller must try the ring again.
+ */
 static bool lane_ring_made(struct twi_worker *worker, struct twi_lane *lane)
 {
 	bool first = !lane->joined;
@@ -99,16 +102,17 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 	twi_lane_push_cancelled(worker, lane, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
-	 * E8: a read-modify-write between our push and our load of wake_before_ns, so that it has
-	 * its place in the order of all changes of the deadline. It adds 0. The node may serve
-	 * another timeout by now. Then at worst one wake-up is superfluous.
+	 * E8: reads the deadline between our push and our load of wake_before_ns. It must be a
+	 * read-modify-write (it adds 0), so that it has its place in the order of all changes of
+	 * the deadline (api/reschedule.c). The node may serve another timeout by now. Then one
+	 * wake-up may be superfluous.
 	 */
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }
 
 TWI_COLD void twi_units_add(struct twi_worker *worker, uint32_t units)
 {
-	/* E8: the count must be published before the wake. */
+	/* E8: the count must be raised before the check whether the worker sleeps. */
 	if (twi_fetch_add_seq_cst(&worker->units_pending, units) + units >= TWI_UNITS_MAX)
 		twi_park_wake(&worker->park);
 }

@@ -12,25 +12,29 @@
 
 enum {
 	/*
-	 * The bound on memory. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts that it
-	 * pushes. When TWI_UNITS_MAX units wait that the worker has not seen, it is woken, even if
-	 * its next tick is far away. So many timeouts take 2 MiB, and fill half of a ring.
+	 * The bound on memory in ingress. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts
+	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes it, even
+	 * if its next tick is far away. This many timeouts take 2 MiB, and fill half of a ring.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,
 };
 
-/* Adds a lane to those that the worker looks at. Before a lane's first push, makes its ring. */
+/* Adds a lane to those that the worker looks at. Makes its ring if this is its first push. */
 void twi_lane_join(struct twi_worker *worker, struct twi_lane *lane);
 
-/* Makes sure that the worker sees a push to a far lane, even if the lane rests. */
+/*
+ * Makes sure that the worker sees a push to a far lane, even if it has stopped looking at that lane
+ * (rest.h).
+ */
 void twi_lane_far_pushed(struct twi_lane *lane);
 
-/* Makes sure that the worker looks at the lane. */
+/* Calls twi_lane_join if the lane has not joined yet. */
 void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane);
 
 /*
- * Does the same as the two pushes below. Called if the lane's ring is full or does not exist yet.
+ * Do the same as twi_lane_push and twi_lane_push_cancelled. Called if the lane's ring is full or
+ * does not exist yet.
  */
 void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, struct twi_node *node,
 			  uint64_t generation);
@@ -38,32 +42,33 @@ void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, stru
 void twi_lane_cancelled_linked(struct twi_worker *worker, struct twi_lane *lane,
 			       struct twi_node *node);
 
-/* Counts units that were pushed and that the worker has not seen. */
+/* Counts pushed units. Wakes the worker if too many wait for it. */
 void twi_units_add(struct twi_worker *worker, uint32_t units);
 
 /*
- * Pushes a node whose queued bit was set by this thread's own swap of state word and deadline.
- * Returns the deadline that the worker must be woken for.
+ * Pushes a node after this thread's reschedule has set its queued bit. Returns the deadline for
+ * which the worker must be woken, which may be that of another thread.
  */
 int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 			     struct twi_node *node);
 
 /*
- * Returns whether a push to the lane needs no fence. A lane's mark is never taken back. A worker
- * that goes to sleep after the mark was set makes the barrier instead.
+ * Returns whether a push to the lane needs no fence, because the lane is marked as busy. The mark
+ * is never removed. Before each sleep after the mark was set, the worker makes a barrier in all
+ * threads instead.
  */
 static inline bool twi_lane_unfenced(const struct twi_lane *lane)
 {
 	/*
-	 * E8: if the mark was set after the sleeper published and before its sleep, this load also
+	 * E8: the worker may set the mark after it has published its sleep. Then this load also
 	 * makes the published values visible.
 	 */
 	return twi_load_acquire(&lane->unfenced);
 }
 
 /*
- * Must be called after each push to a lane that may be far: the worker may have stopped looking at
- * it (rest.h).
+ * Must be called after each push to a lane that may be far, because the worker may have stopped
+ * looking at that lane (rest.h).
  */
 static inline void twi_lane_pushed(struct twi_lane *lane)
 {
@@ -71,18 +76,18 @@ static inline void twi_lane_pushed(struct twi_lane *lane)
 		twi_lane_far_pushed(lane);
 }
 
-/* For the lane's thread. Returns whether its ring has a free entry. */
+/* For the lane's thread. Returns whether the lane's ring has a free entry. */
 static inline bool twi_lane_has_room(struct twi_worker *worker, struct twi_lane *lane)
 {
 	return TWI_LIKELY(twi_ring_knows_room(&lane->ring)) || twi_lane_ring_room(worker, lane, 1);
 }
 
 /*
- * Pushes a scheduled timeout. LIN of schedule: the push.
+ * Pushes a scheduled timeout. The push is the linearization point of schedule.
  *
  * An engine with an order uses only the link queue, because a ring does not keep the order of the
- * pushes. When the ring is full, later timeouts overtake it through the link queue. And a stale
- * ring entry transfers its node's next timeout early (collect.c).
+ * pushes. When the ring is full, later timeouts go through the link queue and may overtake those in
+ * the ring. And the worker may take a timeout early by a stale ring entry for its node (collect.c).
  */
 static inline void twi_lane_push(struct twi_worker *worker, struct twi_lane *lane,
 				 struct twi_node *node, uint64_t generation)

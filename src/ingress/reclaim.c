@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reclaims the nodes from the cancel queues, and from ring entries that are marked as cancelled
- * (collect.c). A cancelled timeout leaves the wheel at the next turn, however far away it was due.
- * A timeout that a reschedule made earlier is filed again. If a timeout has expired meanwhile,
- * either reclaim or the thread that ends its run frees the node, and that is the later of the two
- * (timeout/word.h).
+ * Reclaims the nodes from the cancel queues. For ring entries that are marked as cancelled,
+ * collect.c calls twi_node_reclaim. A cancelled timeout leaves the wheel in the next turn, however
+ * far away its deadline is. If a reschedule has made a timeout earlier, reclaim files it again. If
+ * the timeout has expired meanwhile, two threads handle its node: reclaim, and the thread that ends
+ * its run. The later one frees the node (timeout/word.h).
  */
 #include "ingress/reclaim.h"
 
@@ -14,7 +14,7 @@
 
 enum {
 	/*
-	 * How many nodes are handled at once: as many cache misses as a core can handle in
+	 * This many nodes are handled together: as many cache misses as a core can handle in
 	 * parallel.
 	 */
 	GROUP = 16,
@@ -27,7 +27,7 @@ static TWI_WORKER_ONLY struct twi_node *cancelled_take(struct twi_lane *lane)
 	return link != NULL ? twi_node_of_cancelled(link) : NULL;
 }
 
-/* Takes a few nodes, up to `last` at most, and prefetches their slot entries. */
+/* Takes at most `most` nodes, and none behind `last`. Prefetches their slot entries. */
 static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node **ret_group,
 					 uint64_t most, const struct twi_mpsc_node *last)
 {
@@ -46,15 +46,15 @@ static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node 
 }
 
 /*
- * Files a node again. It came out of the queue, and its timeout has not ended. From here on it may
- * be pushed again.
+ * Files a node again that came out of the queue with its timeout still alive. Another thread may
+ * push it again from here on.
  */
 static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
 					uint64_t word)
 {
 	/*
-	 * The deadline must be read after the bit was cleared. A reschedule that comes after that
-	 * sets the bit again.
+	 * The caller has cleared the queued bit. The deadline must be read after that, because only
+	 * a reschedule that comes later sets the bit and pushes the node again.
 	 */
 	if (twi_word_state(word) != TWI_WORD_WHEELED)
 		return;
@@ -64,7 +64,7 @@ static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_no
 
 bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 {
-	/* E16: acquires from the thread that has ended its run. */
+	/* E16: acquires from the thread that has ended the timeout's run. */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	TWI_TEST_POINT("reclaim:seen");
@@ -72,7 +72,8 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 	       twi_word_state(word) != TWI_WORD_EXPIRED) {
 		/*
 		 * E4: acquires the deadline for which the node was queued. E16: releases to the
-		 * thread that ends its run, or acquires from it if the run has ended.
+		 * thread that will end the timeout's run; or, if the run has ended, acquires from
+		 * that thread.
 		 */
 		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
 			node_refile(worker, node, word);
@@ -86,7 +87,7 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 	return twi_word_state(word) == TWI_WORD_CANCELLED;
 }
 
-/* Returns how many of the nodes are free again. */
+/* Returns how many of the nodes were cancelled and are now free. */
 static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct twi_node **group,
 					      size_t count)
 {
@@ -100,7 +101,7 @@ static TWI_WORKER_ONLY uint64_t group_reclaim(struct twi_worker *worker, struct 
 static TWI_WORKER_ONLY uint64_t lane_reclaim(struct twi_worker *worker, struct twi_lane *lane,
 					     uint64_t most, unsigned *left)
 {
-	/* As in transfer, nodes that are pushed meanwhile wait for the next turn. */
+	/* As in transfer, nodes that are pushed after this load wait for the next turn. */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->cancelled);
 	struct twi_node *group[GROUP];
 	uint64_t reclaimed = 0;

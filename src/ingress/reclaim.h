@@ -5,16 +5,19 @@
 
 #include "worker/worker.h"
 
-/* Takes cancelled nodes out of the wheel. Returns bits of enum twi_left. */
+/* Reclaims at most `batch` nodes from the cancel queues. Returns bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_reclaim(struct twi_worker *worker, uint64_t batch);
 
-/* Reclaims one node that came out of a cancel queue. Returns true if its memory is free again. */
+/*
+ * Reclaims one node that came out of a cancel queue or a ring. Returns true if its timeout was
+ * cancelled and its memory is now free.
+ */
 TWI_WORKER_ONLY bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node);
 
 /*
- * Keeps the deadline of a cancelled timeout as a time to wake up (sleep.c). Without it, a program
- * that repeatedly cancels its only timeout would wake the worker at each next schedule, because the
- * worker would sleep without a deadline.
+ * Lets the worker wake up at the deadline of a cancelled timeout (turn/sleep.c). Otherwise a
+ * program that again and again schedules and cancels its only timeout would wake the worker at each
+ * schedule: the worker would sleep without a deadline, so every deadline would be an earlier one.
  */
 static inline TWI_WORKER_ONLY void twi_worker_give_up(struct twi_worker *worker,
 						      struct twi_node *node)

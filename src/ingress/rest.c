@@ -5,7 +5,7 @@
 #include "ingress/far.h"
 #include "ingress/lanes.h"
 
-/* Adds the idle lanes of a block to those that may rest. */
+/* Adds the idle lanes of a block to the lanes that may rest. */
 static TWI_WORKER_ONLY void block_collect(const struct twi_lane_block *block,
 					  struct twi_resting *resting)
 {
@@ -28,7 +28,7 @@ static TWI_WORKER_ONLY void lane_rest(struct twi_worker *worker, uint32_t number
 {
 	struct twi_lane_block *block = twi_lane_block_at(worker, number / TWI_LANES);
 
-	/* E8: must come before the second look. */
+	/* E8: the bit must be cleared before the second look at the lane. */
 	(void)twi_fetch_and_seq_cst(&block->used, ~(UINT64_C(1) << number % TWI_LANES));
 	TWI_TEST_POINT("rest:cleared");
 }
@@ -37,7 +37,7 @@ static TWI_WORKER_ONLY void lane_wake(struct twi_worker *worker, uint32_t number
 {
 	struct twi_lane_block *block = twi_lane_block_at(worker, number / TWI_LANES);
 
-	/* E8: the worker's look at all lanes, which follows, must find it. */
+	/* E8: the worker's last look at all lanes, which follows, must find this bit. */
 	(void)twi_fetch_or_seq_cst(&block->used, UINT64_C(1) << number % TWI_LANES);
 }
 

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes that rest: far lanes in which nothing was pushed for some time. The worker does not look at
- * them, so a turn's cost does not grow with threads that are idle.
+ * Resting lanes: far lanes that the worker does not look at, because they were idle when it went to
+ * sleep. So the cost of a turn does not grow with the number of idle threads.
  *
- * Protocol. Before a sleep the worker collects the idle ones among the far lanes that it looks at.
- * If there are enough of them, it clears their bits, makes a barrier in all threads, and looks at
- * each of these lanes once more. If a lane is not idle any more, the worker sets its bit again. A
- * producer of a far lane pushes, then reads the lane's bit (twi_lane_far_pushed). If it is clear,
- * the producer sets it, before it checks whether the worker sleeps.
+ * Protocol. A lane rests while its bit in its block's bitmap is clear. Before a sleep the worker
+ * collects the far lanes that are idle and do not rest. If there are enough of them, it clears
+ * their bits, makes a barrier in all threads, and looks at each of these lanes once more. If a lane
+ * is not idle any more, the worker sets its bit again. The producer of a far lane pushes, then
+ * reads the lane's bit (twi_lane_far_pushed). If the bit is clear, the producer sets it, before it
+ * checks whether the worker sleeps.
  *
- * Nothing is lost. The barrier falls into each producer between two instructions. If it falls after
- * the push, the worker's second look sees the push. If it falls before the push, the producer's read
- * of the bit comes after the worker's step, and sees it (E8). Without a barrier in the system each
- * push is sequentially consistent, and so are both steps on the bit. If the barrier fails, the worker
- * sets all bits again.
+ * No push is lost. In each producer, the barrier takes effect between two instructions. If these
+ * come after the push, the worker's second look sees the push. If they come before the push, the
+ * producer reads the bit after the worker has cleared it, and sees that (E8). If the system has no
+ * such barrier, each push is sequentially consistent, and so are all steps on the bit. If the
+ * barrier fails, the worker sets all bits again.
  *
- * One word decides. With a second one, such as a flag in the lane, a producer that joins for the
- * first time could set the flag after the worker has cleared flag and bit, and then find the flag
- * set.
+ * The bit alone must decide. Suppose that there were also a flag in the lane. A producer that joins
+ * could set the flag after the worker has cleared flag and bit. It would then find the flag set,
+ * and not set the bit.
  *
- * Near lanes never rest: their quick paths do not read the bit, and there are at most 64 of them.
+ * Near lanes never rest, because their producers' quick paths do not read the bit. There are at
+ * most 64 of them.
  */
 #ifndef TWI_INGRESS_REST_H
 #define TWI_INGRESS_REST_H
@@ -27,11 +29,13 @@
 #include "worker/worker.h"
 
 enum {
-/* Fewer idle lanes than this cost less than a barrier. Tests define it smaller. */
+/*
+ * If fewer lanes are idle, a look at them costs less than a barrier. Tests define a smaller number.
+ */
 #ifndef TWI_REST_LEAST
 	TWI_REST_LEAST = 16,
 #endif
-	/* The most lanes that one sleep lets rest. */
+	/* The most lanes that begin to rest before one sleep. */
 	TWI_REST_MOST = 64,
 };
 
@@ -40,12 +44,15 @@ struct twi_resting {
 	uint32_t number[TWI_REST_MOST];
 };
 
-/* Lets idle lanes rest. If ret->count is not 0, a barrier and twi_lanes_rested() must follow. */
+/*
+ * Lets idle lanes rest. If it sets ret->count to more than 0, a barrier and twi_lanes_rested() must
+ * follow.
+ */
 TWI_WORKER_ONLY void twi_lanes_rest(struct twi_worker *worker, struct twi_resting *ret);
 
 /*
- * Looks at the lanes again, and no longer lets those rest that are not idle. `all`: the barrier has
- * failed, so none of them may rest.
+ * Looks at the lanes again. If a lane is not idle any more, sets its bit again. `all`: the barrier
+ * has failed, so sets all bits again.
  */
 TWI_WORKER_ONLY void twi_lanes_rested(struct twi_worker *worker, const struct twi_resting *resting,
 				      bool all);

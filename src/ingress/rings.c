@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring begins with 512 places. If they are full, it goes on with 8,192, and then with 65,536. So a
- * thread that schedules now and then takes 8 KiB in each engine, and one that outruns the worker gets
- * what it needs. The steps are large because each of them costs page faults: with steps of two, 63
- * threads took 10 to 15 % more CPU until their rings had grown, and with steps of 16 up to 5 %.
+ * A ring begins with 512 places. If they are full, it grows to 8,192, and then to 65,536. So a
+ * thread that schedules rarely takes 8 KiB in each engine, and a thread that outruns the worker
+ * gets a larger ring. The growth factor is large because each growth costs page faults. With a
+ * factor of 2, 63 threads took 10 to 15 % more CPU until their rings had grown; with 16, up to 5 %.
  *
- * A ring becomes smaller only if it is empty, and if many looks in a row have found it nearly empty.
- * Looks are rare: one for each time that the thread has filled the places it knew of. So a burst that
- * comes again and again finds a ring of its size, and allocates nothing.
+ * A ring shrinks only if it is empty, and if many looks in a row have found it nearly empty. A look
+ * is rare: the thread looks only when it has used all places that it knew to be free. So if bursts
+ * come again and again, the ring keeps the size that they need, and nothing is allocated.
  *
- * All of it belongs to the lane's thread. A later owner of the lane gets it by E7.
+ * Only the lane's thread uses these functions, except twi_lane_ring_free. If another thread gets
+ * the lane later, E7 makes the ring visible to it.
  */
 #include "ingress/rings.h"
 
@@ -19,16 +20,16 @@
 
 enum {
 	GROWTH = 16,
-	/* A ring is nearly empty if at most this part of its places is used. */
+	/* A ring is nearly empty if at most 1/CALM_PART of its places are in use. */
 	CALM_PART = 2 * GROWTH,
 	CALM_LOOKS = 64,
-	/* A ring is full if fewer than this part of its places are free. */
+	/* A ring counts as full if at most 1/ROOM_PART of its places are free. */
 	ROOM_PART = 4,
 };
 
 /*
- * Returns NULL if there is no memory. If the thread were cancelled (pthread_cancel) inside an
- * allocator, it would never leave its section.
+ * Allocates an array. Returns NULL if there is no memory. If the thread were cancelled
+ * (pthread_cancel) inside an allocator, it would never leave its RCU section.
  */
 static struct twi_ring_array *array_make(struct twi_worker *worker, uint64_t mask)
 {
@@ -77,8 +78,8 @@ static uint64_t smaller(uint64_t mask)
 }
 
 /*
- * A ring that is nearly full counts as full. Otherwise its producer would look again after a few
- * pushes, and each look takes a cache line from the worker.
+ * A ring that is nearly full counts as full. Otherwise its producer would have to look again after
+ * a few pushes, and each look takes a cache line away from the worker's core.
  */
 static bool full(const struct twi_ring_in *ring, uint32_t wanted)
 {
@@ -94,7 +95,10 @@ static uint64_t larger(uint64_t mask)
 	return (size < TWI_RING_ENTRIES ? size : TWI_RING_ENTRIES) - 1;
 }
 
-/* Until there is enough room, or the ring has its full size, or there is no memory. */
+/*
+ * Makes the ring larger until enough places are free, or it has its largest size, or there is no
+ * memory.
+ */
 static void grow(struct twi_worker *worker, struct twi_lane *lane, uint32_t wanted)
 {
 	struct twi_ring_in *ring = &lane->ring;
@@ -134,7 +138,7 @@ TWI_NOINLINE bool twi_lane_ring_room(struct twi_worker *worker, struct twi_lane 
 		grow(worker, lane, wanted);
 	} else {
 		lane->arrays.stuck = false;
-		/* RELAXED: only this thread writes it. */
+		/* RELAXED: only this thread writes the tail. */
 		shrink_if_calm(worker, lane, twi_load_relaxed(&ring->tail) - head);
 	}
 	return twi_ring_knows_room(ring);

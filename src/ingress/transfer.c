@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel. It
- * moves at most one batch at a time, so that expiry is not delayed for longer. A timeout that was
- * cancelled before never enters the wheel. If it was in a link queue, its node is returned to the
- * pool here.
+ * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel, at
+ * most one batch at a time, so that due timeouts do not wait for too long. If a timeout was
+ * cancelled before its transfer, it never enters the wheel. If it was in a link queue, the worker
+ * returns its node to the pool here.
  */
 #include "ingress/transfer.h"
 
@@ -13,18 +13,24 @@
 #include "ingress/lanes.h"
 #include "ingress/reclaim.h"
 
-/* Returns true if the timeout went into the wheel. */
+/*
+ * Moves a timeout from a link queue into the wheel. If it was cancelled, frees its node instead and
+ * returns false.
+ */
 static TWI_WORKER_ONLY bool node_transfer(struct twi_worker *worker, struct twi_node *node)
 {
-	/* RELAXED: the swap decides, and E1 has acquired the node's fields. */
+	/*
+	 * RELAXED: the swap decides, and the load of the link (E1) has acquired the node's fields.
+	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
 	TWI_TEST_POINT("transfer:taken");
 	while (twi_word_state(word) == TWI_WORD_LINKED) {
 		/*
-		 * The swap must come before the slot entry is made. Then a thread that cancels the
-		 * timeout, or makes it earlier, after the swap notifies the worker. E4: acquires
-		 * earlier reschedules, because the entry is made by the deadline that they left.
+		 * The swap must come before the slot entry is made. A thread that cancels the
+		 * timeout after the swap, or makes it earlier, then pushes the node to the worker.
+		 * E4: acquires the deadline of an earlier reschedule, because the slot entry
+		 * depends on it.
 		 */
 		if (twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_WHEELED))) {
 			TWI_PROBE3(transfer, worker, node, twi_word_generation(word));
@@ -42,8 +48,8 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 					      uint64_t most, unsigned *left)
 {
 	/*
-	 * Nodes that are pushed meanwhile wait for the next turn. To follow the pushes would move
-	 * their cache lines to and fro.
+	 * Nodes that are pushed after this load wait for the next turn. If the worker followed the
+	 * pushes, the cache lines of new nodes would move back and forth between the cores.
 	 */
 	const struct twi_mpsc_node *last = twi_mpsc_last_sc(&lane->ingress);
 	struct twi_mpsc_node *link = NULL;
@@ -67,7 +73,7 @@ static TWI_WORKER_ONLY uint64_t lane_transfer(struct twi_worker *worker, struct 
 	return taken;
 }
 
-/* RELAXED: the worker is the only writer. */
+/* Counts a transfer of `taken` entries. RELAXED: only the worker writes these counters. */
 static void batch_count(struct twi_worker *worker, uint64_t taken)
 {
 	if (taken == 0)
@@ -78,8 +84,8 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 }
 
 /*
- * The ring and the link queue take turns at going first. Otherwise one could starve while the other
- * is always full.
+ * Takes from the lane's ring and from its link queue. They come first by turns: otherwise one of
+ * them could starve while the other is always full.
  */
 static TWI_WORKER_ONLY uint64_t lane_take_both(struct twi_worker *worker, struct twi_lane *lane,
 					       uint64_t most, unsigned *left)

@@ -7,11 +7,14 @@
 
 #include "worker/worker.h"
 
-/* Takes at most one batch from rings and link queues. Adds to *left the work that remains there. */
+/*
+ * Takes at most one batch from rings and link queues. Adds bits of enum twi_left to *left, for the
+ * work that remains there.
+ */
 TWI_WORKER_ONLY uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch,
 					  unsigned *left);
 
-/* Does the same, and counts it. Returns bits of enum twi_left. */
+/* Does the same, and counts the transfer. Returns bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
 
 #endif

@@ -2,18 +2,19 @@
 /*
  * Calls on an entry by its key: cancel it, move it, look at it.
  *
- * A cancel of one certain life reads the word, then the life, then swaps the word that it has read.
- * No word is ever used twice. So if the swap succeeds, the word and the life belong together.
+ * A cancel that names a life reads the state word, then the life, then swaps the state word that it
+ * has read. No value of the state word ever comes twice. So if the swap succeeds, the state word
+ * and the life belong together.
  *
- * An entry that was found alive may be replaced in the table before the thread looks at it. The key
- * has had an entry all the time, so it must not be reported as absent. The word shows that the
- * entry was replaced, and the thread looks the key up again. A lookup must be wait-free, so it
- * reports busy instead.
+ * After a thread has found an entry in the table, another thread may replace the entry before the
+ * first one reads its state word. The key has had an entry all the time, so it must not be reported
+ * as absent. The state word shows that the entry was replaced, and the thread looks the key up
+ * again. A lookup must be wait-free, so it reports busy instead.
  *
- * A reschedule moves whichever timer the entry has. If the entry is replaced in place between the
- * look and the move, the call has moved the later timer of the same key, as if the call had been
- * made after the replace. If the entry has ended, its timer has ended too, and the thread looks the
- * key up again.
+ * A reschedule moves the timer that the entry has at that moment. If the entry is replaced in place
+ * between the look and the move, the call has moved the later timer of the same key, as if the call
+ * had been made after the replace. If the entry has ended, its timer has ended too, and the thread
+ * looks the key up again.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -24,8 +25,8 @@
 #include <errno.h>
 
 /*
- * Returns whether the word belongs to the life that the caller asked for. If not, *ret_same is
- * whether the word is unchanged.
+ * Returns whether the state word belongs to the life that the caller asked for. If not, *ret_same
+ * says whether the state word is still unchanged.
  */
 static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t life, bool *ret_same)
 {
@@ -44,7 +45,7 @@ static int dead_outcome(uint64_t word, int replaced)
 
 /*
  * LIN of the cancel. Must be called inside a section. TW_KEYED_DONE: the caller owns the entry, and
- * *ret_word is its word. TW_KEYED_REPLACED: it was replaced, and the caller must look again.
+ * *ret_word is its state word. TW_KEYED_REPLACED: it was replaced, and the caller must look again.
  */
 static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *ret_word)
 {
@@ -98,7 +99,10 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 	return outcome;
 }
 
-/* TW_KEYED_PRESENT: the entry has changed meanwhile, and the caller must look again. */
+/*
+ * Moves the timer of an entry. Returns TW_KEYED_PRESENT if the entry has changed meanwhile; the
+ * caller must then look again.
+ */
 static int entry_move(struct twi_keyed_entry *entry, int64_t delay_ns)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -141,8 +145,8 @@ static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 
 /*
  * Reads a living entry. Must be called inside a section. The deadline is the timer's, which a
- * replace in place moves. If the reader finds the deadline of a later hold, it has acquired that
- * hold and finds another word here.
+ * replace in place moves. If the deadline was set in a later hold, this thread has acquired that
+ * hold. It then finds another state word, and returns busy.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {

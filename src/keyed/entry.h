@@ -3,10 +3,10 @@
  * An entry, and the table that it is in (protocol: word.h).
  *
  * Ownership. The fields of an entry belong to the thread that holds it (HELD) or owns its end
- * (OWNED). The change of the word passes them from one thread to the next (E50). Lookups also read
- * some of them, at any time. Those are atomics, and the values may be used only if the word is the
- * same afterwards (E51). Key and table are set before the entry is in the table, and do not change
- * until no lookup can find it.
+ * (OWNED). The change of the state word passes them from one thread to the next (E50). Lookups also
+ * read some of them, at any time. Those fields are atomic, and a lookup may use their values only
+ * if the state word has not changed afterwards (E51). Key and table are set before the entry is in
+ * the table, and do not change until no lookup can find it.
  *
  * Memory. Entries lie in chunks, which belong to the table. An entry that has ended is retired: the
  * reclaimer (reclaim.h) waits for a grace period and then frees it. So a thread inside a read-side
@@ -92,16 +92,15 @@ struct tw_keyed {
 	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
 	/* [atomic E52] retired entries that the reclaimer has not taken yet */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
-	_Atomic uint32_t reclaims; /* [atomic E54] pushes that the reclaimer has not finished */
-	struct tw_keyed
-		*work_next; /* [handoff E54] the next table that the reclaimer must look at */
-	struct tw_keyed *grace_next; /* the reclaimer's, as those below */
+	_Atomic uint32_t reclaims;   /* [atomic E54] pushes that the reclaimer has not finished */
+	struct tw_keyed *work_next;  /* [handoff E54] the next table in the reclaimer's list */
+	struct tw_keyed *grace_next; /* only the reclaimer uses this field and the next one */
 	struct twi_keyed_entry
 		*grace; /* entries in the grace period that the reclaimer waits for */
 	struct twi_keyed_stripe stripe[TWI_KEYED_STRIPES];
 };
 
-/* A key as a caller gives it. */
+/* A caller's key, with its hash. */
 struct twi_key {
 	const void *bytes;
 	size_t count;
@@ -119,9 +118,9 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 }
 
 /*
- * Changes the word from *word to `next` (LIN of most steps). E50: pairs with itself and with
+ * Changes the state word from *word to `next` (LIN of most steps). E50: pairs with itself and with
  * twi_keyed_look; publishes the fields and all that was done with the argument. Returns false if
- * the word differs; *word is then its new value.
+ * the state word differs; *word is then its new value.
  */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
@@ -143,8 +142,8 @@ static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 
 /*
  * Called by a reader that has finished with the key. The entry's memory is released, or gets
- * another key, only after a grace period. ThreadSanitizer does not see that period, so the edge is
- * reported (base/tsan.h).
+ * another key, only after a grace period. ThreadSanitizer does not see that period, so this
+ * function reports the edge (base/tsan.h).
  */
 static inline void twi_keyed_key_release(const struct twi_keyed_entry *entry)
 {
@@ -160,15 +159,15 @@ static inline void twi_keyed_key_acquire(const struct twi_keyed_entry *entry)
 static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 {
 	/*
-	 * RELAXED: the fields were acquired (E51). If one of them is of a later hold, the later
-	 * word is visible here.
+	 * RELAXED: the caller has acquired the fields (E51). If one of them was written in a later
+	 * hold, this load sees that hold's state word, which differs.
 	 */
 	return twi_load_relaxed(&entry->word) == word;
 }
 
 /*
- * Returns the handle of the entry's timer. The caller must own the entry, or read the word again
- * afterwards.
+ * Returns the handle of the entry's timer. The caller must own the entry, or read the state word
+ * again afterwards.
  */
 static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 {
@@ -209,7 +208,7 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 
 void twi_keyed_entries_release(struct tw_keyed *table);
 
-/* retire.c: from the pool to a holder, and to the reclaimer. */
+/* retire.c: takes entries out of the pool, and retires them to the reclaimer. */
 
 /*
  * Returns a free entry that the caller then holds, with a copy of the key, or NULL if there is no
@@ -223,7 +222,7 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
  */
 void twi_keyed_retire(struct twi_keyed_entry *entry);
 
-/* life.c: the life of an entry. */
+/* life.c: the steps of an entry from its timer to its end. */
 
 /* The kind of all timers. */
 extern const struct tw_kind twi_keyed_timer_kind;
@@ -238,8 +237,8 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 
 /*
- * Steps from HELD to WAITING. Returns false if the timer has already come, or stop is set;
- * *ret_word shows which.
+ * Steps from HELD to WAITING. Returns false if the timer has already expired or was handed back, or
+ * if stop is set; *ret_word shows which.
  */
 bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word);
 
@@ -251,7 +250,7 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry);
 
 /*
  * Records that the caller has taken the entry out of the table. Retires the entry if that was the
- * last mark.
+ * last of the flags out, gone and ended.
  */
 void twi_keyed_out(struct twi_keyed_entry *entry);
 
@@ -261,11 +260,11 @@ void twi_keyed_out(struct twi_keyed_entry *entry);
  */
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
-/* Ends an entry, for its holder (HELD), which may have seen stop. */
+/* Both end an entry for its holder (HELD). The second one is for a holder that has seen stop. */
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 
-/* Returns how an entry ends if its timer was rejected with this error. */
+/* Returns how an entry ends if tw_schedule rejected its timer with this error. */
 enum tw_keyed_end twi_keyed_end_without_timer(int error);
 
 /* Returns the data that the entry's hook and its callback get. */

@@ -4,8 +4,8 @@
  *
  * If a thread finds an entry in the table, it sees all that was written before the entry was put
  * there, because the table has full barriers around each change. ThreadSanitizer does not see the
- * table's barriers, so the library reports that edge. All calls must be made inside a read-side
- * section, which also keeps the entries that they find.
+ * table's barriers, so the macros below report that edge to it. The caller must be inside a
+ * read-side section, which also keeps the entries that it finds from being freed.
  *
  * Progress. find is wait-free, the changes are lock-free. The table never changes its size.
  */

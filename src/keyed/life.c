@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an entry in its table (protocol: word.h): the steps when its timer comes, after a
- * run, and at its end. The hook of the end runs once, because one thread owns the end.
+ * The life of an entry in its table (protocol: word.h): the steps when its timer expires or is
+ * handed back, after a run, and at its end. The hook of the end runs once, because one thread owns
+ * the end.
  *
  * Progress: lock-free. A loop repeats only if another thread makes a step on the same entry, or if
- * a timer comes during the call that has just set it.
+ * a timer expires during the call that has just set it.
  */
 #include "base/test_point.h"
 #include "keyed/entry.h"
@@ -47,7 +48,8 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 }
 
 /*
- * Retires the entry if all flags are set, because then no other thread changes the word any more.
+ * Retires the entry if all flags are set, because then no other thread changes the state word any
+ * more.
  */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -55,7 +57,10 @@ static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 		twi_keyed_retire(entry);
 }
 
-/* Sets flags of an entry. The table, the timer or the owner must still have the entry. */
+/*
+ * Sets flags of an entry, and retires it if all flags are set then. The table, the timer or the
+ * owner must not have released the entry yet.
+ */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -111,8 +116,8 @@ static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 }
 
 /*
- * Cancels the timer. Returns GONE, or 0 if the timer will still come. In that case the timer sets
- * the flag itself.
+ * Cancels the timer. Returns GONE, or 0 if the timer's callback will still run. In that case the
+ * callback sets the flag itself.
  */
 static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -138,7 +143,7 @@ void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_e
 	pthread_cleanup_pop(1);
 }
 
-/* Steps from HELD to OWNED, for the holder. Returns the new word. */
+/* Steps from HELD to OWNED, for the holder. Returns the new state word. */
 static uint64_t entry_own(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -175,7 +180,7 @@ bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word)
 }
 
 /*
- * Clears GONE before the timer is set, because the new timer may come at once and set the flag
+ * Clears GONE before the timer is set, because the new timer may expire at once and set the flag
  * again.
  */
 int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
@@ -208,7 +213,9 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry)
 			twi_keyed_end_stopped(entry, word);
 			return;
 		}
-		/* The timer has already come. */
+		/*
+		 * The timer has already expired or was handed back, so the entry needs another one.
+		 */
 		error = twi_keyed_renew_timer(entry, 0);
 	}
 	if (error != 0)
@@ -216,8 +223,8 @@ void twi_keyed_let_go(struct twi_keyed_entry *entry)
 }
 
 /*
- * Acts on the end of a run. The callback wants to run again after `again_ns`, or not if that is 0
- * or less.
+ * Acts on the callback's result: the entry runs again after `again_ns`, or ends if that is 0 or
+ * less.
  */
 static void run_over(struct twi_keyed_entry *entry, int64_t again_ns)
 {
@@ -311,7 +318,10 @@ static void timer_done(void *entry)
 	twi_keyed_seen = entry;
 }
 
-/* Returns whether a forked child has kept the timer of an entry. Then the table is the parent's. */
+/*
+ * Returns whether the entry's table belongs to the parent of this process, a forked child that has
+ * kept the timer.
+ */
 static bool entry_of_parent(const struct twi_keyed_entry *entry)
 {
 	return entry->table->fork_epoch != twi_fork_epoch;

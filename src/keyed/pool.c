@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Pushes a list onto the free ones. */
+/* Pushes a list of entries onto the free stack. */
 static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 		      struct twi_keyed_entry *last)
 {
@@ -22,9 +22,10 @@ static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 
 	do {
 		twi_store_relaxed(&last->next, top); /* RELAXED */
-						     /*
-		 * E52: pairs with free_pop. Publishes the entries, and everything that was done
-		 * with them.
+
+		/*
+		 * E52: pairs with twi_keyed_free_pop. Publishes the entries, and everything that
+		 * was done with them.
 		 */
 	} while (!twi_cas_release(&table->free, &top, first));
 }
@@ -54,7 +55,10 @@ static size_t chunk_entries(const struct twi_keyed_chunk *chunk)
 static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 {
 	size_t last = chunk_entries(chunk) - 1;
-	/* RELAXED: the chunks are released only after the last thread has added one. */
+	/*
+	 * RELAXED: this thread does not read the older chunks. They are released only after the
+	 * last add.
+	 */
 	struct twi_keyed_chunk *first = twi_load_relaxed(&table->chunks);
 
 	for (size_t i = 0; i <= last; i++) {

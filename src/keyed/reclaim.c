@@ -5,8 +5,9 @@
  * An entry's path. The thread that retires an entry pushes it to its table's list (E52). If that
  * list was empty, the thread also pushes the table to the reclaimer's list (E54) and wakes the
  * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. From then on
- * a table may be pushed again, for the next turn. So a table is in the list at most once. Its link
- * must be read before its list is taken, because a new push changes the link.
+ * a table may be pushed again, for the next turn. So a table is in the reclaimer's list at most
+ * once. A turn must read a table's link before it takes the table's list, because a new push
+ * changes the link.
  *
  * The claim. Turns need the claim (`reclaimer.thread`), which one thread of the process has at a
  * time:
@@ -25,7 +26,7 @@
  * next creator, scheduler or destroyer tries again.
  *
  * A destroyer must wait until the reclaimer is done with its table, or until it gets the claim
- * itself. With the claim it makes the thread, or runs one turn if it cannot. It sleeps on
+ * itself. With the claim it creates the thread, or runs one turn itself if that fails. It sleeps on
  * `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
  * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks `waiting`
  * before it looks for both events (E80). So an event that it misses wakes it. It then looks again,
@@ -41,8 +42,8 @@
  * A forked child has no reclaimer, and calls on its parent's tables are rejected. So it starts with
  * empty lists.
  *
- * Progress: push is lock-free. A wait ends after a grace period, a rest, and the pthread_create of
- * another caller.
+ * Progress: push is lock-free. A destroyer may have to wait for a grace period, a rest, and the
+ * pthread_create of another caller.
  */
 #include "keyed/reclaim.h"
 
@@ -120,8 +121,8 @@ static void waiters_wake(void)
 	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
 
 	/*
-	 * RELAXED: only decides which of two events wakes the destroyers. If this swap fails, the
-	 * other event wakes all of them.
+	 * RELAXED: this swap only decides which of two events wakes the destroyers. If this swap
+	 * fails, the other event wakes all of them.
 	 */
 	if ((waiting & WAITING_MARK) != 0 &&
 	    twi_cas_relaxed(&reclaimer.waiting, &waiting, waiting + 1))
@@ -131,8 +132,8 @@ static void waiters_wake(void)
 static void table_done(struct tw_keyed *table)
 {
 	/*
-	 * E54: pairs with table_is_back. The last access to the table. E80: must come before the
-	 * look in waiters_wake.
+	 * E54: pairs with table_is_back; this is the last access to the table. E80: must come
+	 * before the load in waiters_wake.
 	 */
 	(void)twi_fetch_add_seq_cst(&table->reclaims, UINT32_MAX);
 	waiters_wake();
@@ -201,7 +202,10 @@ void twi_reclaim_give_up(void)
  */
 static bool thread_ends(void)
 {
-	/* E55: must store, then look; pairs with twi_reclaim_open. */
+	/*
+	 * E55: pairs with twi_reclaim_open. This thread must store before it loads, otherwise both
+	 * could miss each other.
+	 */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
 	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55 */
 }
@@ -210,7 +214,9 @@ static void *thread_body(void *unused)
 {
 	(void)pthread_setname_np(pthread_self(), "tw-reclaim");
 	for (;;) {
-		/* RELAXED: whatever it is, both code paths below look once more. */
+		/*
+		 * RELAXED: a stale value does no harm, because both code paths below check again.
+		 */
 		bool wanted = twi_load_relaxed(&reclaimer.tables) != 0;
 
 		if (twi_reclaim_turn())
@@ -238,8 +244,8 @@ static int detached_create(void)
 }
 
 /*
- * Makes the thread. The caller must have the claim. Returns 0 if the thread was made; it then has
- * the claim.
+ * Creates the reclaimer thread. The caller must have the claim. Returns 0 if the thread was
+ * created; it then has the claim.
  */
 static int thread_make(void)
 {
@@ -273,7 +279,7 @@ int twi_reclaim_open(void)
 {
 	int error;
 
-	/* E55: must count, then look; pairs with thread_ends. */
+	/* E55: pairs with thread_ends. The count must come before the look at the claim. */
 	(void)twi_fetch_add_seq_cst(&reclaimer.tables, 1);
 	error = thread_ensure();
 	if (error != 0)
@@ -305,14 +311,19 @@ static bool table_is_back(struct tw_keyed *table)
 	return twi_load_seq_cst(&table->reclaims) == 0;
 }
 
-/* Sets the mark, and returns `waiting` with it, for a sleep on it. */
+/*
+ * Sets the mark. Returns the value of `waiting` with the mark, so that the caller can sleep on it.
+ */
 static uint32_t waiting_mark(void)
 {
-	/* E80: must mark, then look for both events; pairs with waiters_wake. */
+	/* E80: pairs with waiters_wake. The mark must come before the looks for both events. */
 	return twi_fetch_or_seq_cst(&reclaimer.waiting, WAITING_MARK) | WAITING_MARK;
 }
 
-/* Starts the work. The caller must have the claim, and work for the reclaimer. */
+/*
+ * Creates the reclaimer, or runs one turn if that fails. The caller must have the claim, and the
+ * reclaimer must not have finished with its table.
+ */
 static void work_begin(void)
 {
 	if (thread_make() == 0)

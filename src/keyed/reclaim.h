@@ -2,10 +2,10 @@
 /*
  * The reclaimer: the one thread of a process that frees the entries that lookups may still see.
  *
- * Its work are the tables that have retired entries. It takes all of them, waits for one grace
- * period, and returns the entries to the free ones of their tables. Then it rests for a
- * millisecond, so that one grace period serves more entries. It sleeps while there is no work, and
- * ends when there is no table.
+ * In one turn it takes all tables that have retired entries, waits for one grace period, and pushes
+ * the entries onto the free stacks of their tables. Then it rests for a millisecond, so that one
+ * grace period serves more entries. The thread sleeps while no table has retired entries, and ends
+ * when there is no table.
  */
 #ifndef TWI_KEYED_RECLAIM_H
 #define TWI_KEYED_RECLAIM_H
@@ -22,21 +22,21 @@ int twi_reclaim_open(void);
 /* Called if a table has no free entry. If there is no reclaimer, tries again to make one. */
 void twi_reclaim_again(void);
 
-/* Counts one table less. */
+/* Takes one table out of the count. The reclaimer ends when the count is 0. */
 void twi_reclaim_close(void);
 
 /* Gives a table to the reclaimer. The table's list of retired entries was empty before. */
 void twi_reclaim_push(struct tw_keyed *table);
 
 /*
- * Waits until all pushes of the table are done, and no thread touches it any more. Does the work
- * itself if no thread can be made.
+ * Waits until the reclaimer has finished all pushes of the table, and no thread touches it any
+ * more. If no reclaimer can be created, the caller does the work itself.
  */
 void twi_reclaim_wait(struct tw_keyed *table);
 
 /*
- * Returns true if the caller has the claim from now on, until it makes the thread or gives the
- * claim up.
+ * Tries to get the claim, which a thread needs to run turns (reclaim.c). Returns true if the caller
+ * has it now, until it creates the reclaimer or gives the claim up.
  */
 bool twi_reclaim_claim(void);
 

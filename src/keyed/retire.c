@@ -2,10 +2,10 @@
 /*
  * Takes entries out of the pool, and retires them to the reclaimer.
  *
- * A thread that retires an entry may look at the one retired before it. Each entry knows the last
- * one of the list that it begins, so that the reclaimer can move the list without walking it. If
- * keys may be too long for an entry, the reclaimer still walks the list, to free the copies of the
- * keys.
+ * A thread that retires an entry reads the entry retired before it, so it must be inside a section.
+ * Each retired entry stores the last one of the list that begins with it, so that the reclaimer can
+ * move the list without walking it. If keys may be too long for an entry, the reclaimer still walks
+ * the list, to free the copies of the keys.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -38,11 +38,11 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 		return NULL;
 	}
 	entry->runs = 0;
-	/* RELAXED: no thread changes the word of a free entry. */
+	/* RELAXED: no thread changes the state word of a free entry. */
 	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
 	/*
-	 * E50: the timer may come before the entry is in the table, so the word must be stored
-	 * first.
+	 * E50: the timer may expire before the entry is in the table, so the state word must be
+	 * stored first.
 	 */
 	twi_store_release(&entry->word, word);
 	return entry;

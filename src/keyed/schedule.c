@@ -3,17 +3,17 @@
  * tw_keyed_schedule and tw_keyed_replace.
  *
  * If a key has no living entry, it gets a new one. The caller fills the entry while it holds it,
- * and sets its timer. It then puts the entry into the table, in place of a dead one if there is
- * one, and releases its hold. All steps that can fail come before the step in the table.
+ * and sets its timer. It then puts the entry into the table, where it replaces a dead one if there
+ * is one, and releases its hold. All steps that can fail come before the change of the table.
  *
  * If an entry waits, a replace is made in place. The replacer takes hold of the entry, moves the
  * timer, stores the new kind and argument, and releases its hold. That changes nothing in the table
  * and needs no memory. If another thread holds the entry, or its timer has already expired, a new
  * entry replaces it in the table, and the old one ends.
  *
- * An expiry that finds the entry held leaves it to the holder. If a replacer in place is the
- * holder, it sets a new timer. If there is no memory for that, it ends the old entry, which was due
- * and has no timer to wait for.
+ * If a timer expires and finds the entry held, it leaves the entry to the holder. If the holder is
+ * replacing in place, it sets a new timer. If there is no memory for that, it ends the old entry,
+ * which was due and has no timer to wait for.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -32,7 +32,7 @@ struct order {
 	uint64_t life;
 	uint64_t *ret_life; /* or NULL */
 	bool replaces;
-	/* An old entry that must be ended as replaced, outside the section, and its word. */
+	/* An old entry that must be ended as replaced, outside the section, and its state word. */
 	struct twi_keyed_entry *ousted;
 	uint64_t ousted_word;
 };
@@ -54,7 +54,10 @@ struct part {
 	uint64_t runs;
 };
 
-/* Other threads that read these fields look at the word again afterwards. */
+/*
+ * Sets the fields of a held entry. Other threads that read them check the state word again
+ * afterwards.
+ */
 static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 {
 	/*
@@ -160,8 +163,8 @@ static void ousted_end(void *argument)
 }
 
 /*
- * Writes the entry's life for the caller. The entry must still be held: after the hold is released,
- * its callback may run and free the memory of the number. Returns the previous value, for
+ * Stores the entry's life in *ret_life. The caller must still hold the entry, because after the
+ * release its callback may run and free the memory of *ret_life. Returns the previous value, for
  * life_unset.
  */
 static uint64_t life_set(const struct order *order)
@@ -176,8 +179,8 @@ static uint64_t life_set(const struct order *order)
 }
 
 /*
- * Restores the caller's number if the entry ended before its hold was released, because a call that
- * fails must not change the number.
+ * Restores *ret_life if the entry ended before its hold was released, because a call that fails
+ * must not change it.
  */
 static void life_unset(const struct order *order, uint64_t before)
 {
@@ -245,8 +248,8 @@ static int part_report(const struct order *order, const struct part *old)
 
 /*
  * Gives a held entry, whose timer is set, the new kind and argument. If another thread sets stop
- * meanwhile, that is meant for the old ones, and the entry ends. Then the new ones need another
- * entry (PRESENT).
+ * meanwhile, it meant the old kind and argument, so the entry ends. Then returns PRESENT, because
+ * the new kind and argument need another entry.
  */
 static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 {
@@ -267,7 +270,9 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 			twi_keyed_end_stopped(entry, word);
 			return TW_KEYED_PRESENT;
 		}
-		/* The timer has already come. */
+		/*
+		 * The timer has already expired or was handed back, so the entry needs another one.
+		 */
 		error = twi_keyed_renew_timer(entry, 0);
 	}
 	twi_keyed_end_held(entry, twi_keyed_end_without_timer(error));
@@ -275,8 +280,8 @@ static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 }
 
 /*
- * Replaces in a held entry whose timer is about to come, or has come. Returns PRESENT if the entry
- * was released or has ended, and the caller must take another code path.
+ * Replaces kind and argument of a held entry whose timer is about to expire or has expired. Returns
+ * PRESENT if it has released or ended the entry; the caller must then make a new one.
  */
 static int replace_late(const struct order *order, struct twi_keyed_entry *entry)
 {
@@ -314,7 +319,7 @@ static bool entry_hold(struct twi_keyed_entry *entry)
 	       twi_keyed_swap(entry, &word, twi_keyed_hold(word));
 }
 
-/* The result of the look at the key. */
+/* What order_look found for the key. */
 enum found { FOUND_OTHER, FOUND_PRESENT, FOUND_HELD };
 
 static enum found order_look(const struct order *order, struct twi_keyed_entry **ret_entry)

@@ -6,7 +6,7 @@
  *     bits 1..0 state
  *
  * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder,
- * changes the fields. So if a reader finds the same word before and after, the fields it read
+ * changes the fields. So if a reader finds the same state word before and after, the fields it read
  * belong together. A replacer is a thread in tw_keyed_replace.
  *
  *     from     to        by                            when
@@ -28,20 +28,20 @@
  *     OWNED    retired   the thread that sets the      no thread will touch it, except readers that
  *                        last of out, gone, ended      found it in the table: free after them
  *
- * An entry that is free, or on its way there, keeps its last word, and so its step. FREE is the
- * word of memory that never was an entry.
+ * A retired or free entry keeps its last state word, and so its step. State FREE occurs only in
+ * memory that has never been an entry.
  *
- * The word decides, and the table follows. An entry is dead if it is OWNED or if stop is set, even
- * if the table still has it. A lookup does not see a dead entry, and a thread that wants the key
- * puts its own entry in the place of the dead one. The table decides one thing only: the replace of
- * an entry that another thread holds. Otherwise a lookup could find the key without an entry
- * between the two.
+ * The state word decides, and the hash table follows. An entry is dead if it is OWNED or if stop is
+ * set, even if the table still contains it. A lookup ignores a dead entry, and a scheduler replaces
+ * it by its own entry in the table. The table decides only one thing: the replace of an entry that
+ * another thread holds. If the state word decided that too, a lookup between the two steps could
+ * find no living entry for the key.
  *
- * The timer. A live entry has one timeout in the engine, due at its deadline. `gone` means that
- * there is none. The timer may come (expire, or be handed back) before the call that makes it has
- * let go of the entry. Then it finds HELD and sets the mark, and the holder makes another one. If
- * an entry ends before its timer, tw_cancel reports whether the timer is still to come. If so, the
- * timer is the last to touch the entry.
+ * The timer. A living entry has one timeout in the engine, its timer, which is due at the entry's
+ * deadline. `gone` means that the timer has expired or was handed back. That may happen while the
+ * call that made the timer still holds the entry. Then the timer's callback finds HELD and sets
+ * `gone`, and the holder makes another timer. If an entry ends before its timer, tw_cancel reports
+ * whether the timer's callback will still run. If so, that callback is the last to touch the entry.
  */
 #ifndef TWI_KEYED_WORD_H
 #define TWI_KEYED_WORD_H
@@ -63,7 +63,7 @@ enum twi_keyed_state {
 #define TWI_KEYED_STOP UINT64_C(64)
 #define TWI_KEYED_REPLACED UINT64_C(128)
 #define TWI_KEYED_STEP UINT64_C(256)
-/* All of these must be set before the entry is free. */
+/* All of these flags must be set before the entry is retired. */
 #define TWI_KEYED_ALL (TWI_KEYED_OUT | TWI_KEYED_GONE | TWI_KEYED_ENDED)
 
 static inline enum twi_keyed_state twi_keyed_state(uint64_t word)
@@ -71,13 +71,13 @@ static inline enum twi_keyed_state twi_keyed_state(uint64_t word)
 	return (enum twi_keyed_state)(word & TWI_KEYED_STATE_MASK);
 }
 
-/* Returns the word in another state, with the same step and flags. */
+/* Returns the word changed to another state, with the same step and flags. */
 static inline uint64_t twi_keyed_to(uint64_t word, enum twi_keyed_state state)
 {
 	return (word & ~TWI_KEYED_STATE_MASK) | (uint64_t)state;
 }
 
-/* Returns the word of a new hold: HELD, with the next step. */
+/* Returns the state word of a new hold: HELD, with the next step. */
 static inline uint64_t twi_keyed_hold(uint64_t word)
 {
 	return twi_keyed_to(word, TWI_KEYED_HELD) + TWI_KEYED_STEP;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock-free stack between threads: ConcurrencyKit's ck_stack. Its pop compares a counter as well,
- * against ABA (a 128-bit compare-and-swap). The entries must lie in type-stable memory, because a
- * slow pop may read the link of an entry that another thread has already taken.
+ * A lock-free stack between threads: ConcurrencyKit's ck_stack. Its pop is a 128-bit
+ * compare-and-swap of the top pointer and a counter, because with the pointer alone it would have
+ * the ABA problem. The entries must lie in type-stable memory, because a slow pop may read the link
+ * of an entry that another thread has already taken.
  *
- * The fences order all of an entry's memory, not only its stores, on machines weaker than x86.
+ * On machines weaker than x86, the fences order all accesses to an entry's memory, loads too.
  * Progress: lock-free.
  */
 #ifndef TWI_MEMORY_DEPOT_H
@@ -30,7 +31,7 @@ static inline void twi_depot_push(ck_stack_t *stack, ck_stack_entry_t *entry)
 {
 	/*
 	 * E5: pairs with twi_depot_pop(). Publishes the entry's memory. The former owner's reads of
-	 * that memory must come before, too.
+	 * that memory must also be complete before the next owner writes to it.
 	 */
 	TWI_DEPOT_RELEASE(stack);
 	ck_stack_push_mpmc(stack, entry);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The built-in allocator maps pages. If a block is aligned to more than a page, it is cut out of a
- * larger mapping.
+ * The built-in allocator maps pages. If the alignment is greater than a page, it maps more than
+ * needed and unmaps the excess.
  */
 #include "memory/memory.h"
 
@@ -69,8 +69,8 @@ void twi_allocator_set(const struct tw_allocator *allocator)
 {
 	twi_tsan_release(&current_allocator);
 	/*
-	 * E11: pairs with twi_allocator(). Publishes the struct. Otherwise a thread could call
-	 * through a half-written one.
+	 * E11: pairs with twi_allocator(). Publishes the struct. Otherwise a thread could read a
+	 * half-written struct and call a wrong function.
 	 */
 	twi_store_release(&current_allocator, allocator != NULL ? allocator : &page_allocator);
 }
@@ -98,7 +98,10 @@ void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, si
 {
 	void *memory = twi_allocate(allocator, bytes, align);
 
-	/* Pages of the built-in allocator are zero already. Clearing them would only touch them. */
+	/*
+	 * Pages of the built-in allocator are zero already. Clearing them would make them take
+	 * memory at once.
+	 */
 	if (memory != NULL && allocator != &page_allocator)
 		memset(memory, 0, bytes);
 	return memory;

@@ -18,8 +18,8 @@ static struct twi_block *run_block(char *first, uint32_t number, uint32_t count)
 }
 
 /*
- * Chains a fresh run in address order. Its state words begin at generation 0, which no handle
- * names.
+ * Links the blocks of a newly carved run in address order. Their state words begin at generation 0,
+ * which no handle has.
  */
 static struct twi_block *run_chain(char *first, uint32_t count)
 {
@@ -73,7 +73,10 @@ static struct twi_block *magazine_find(void)
 	return count > 0 ? run_chain(first, count) : NULL;
 }
 
-/* Keeps one block, which is returned to the caller, and puts the others back. */
+/*
+ * For a stock that keeps nothing: leaves one block in the magazine, which the caller will take, and
+ * gives the others back to the depot.
+ */
 static void magazine_cut(struct twi_block *magazine)
 {
 	depot_give(magazine->next);
@@ -119,7 +122,7 @@ void twi_pool_forget(struct twi_stock *own)
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
 
-/* Links the blocks of a row in their order. The last one has no successor yet. */
+/* Links the blocks of an array in its order. The last one has no successor yet. */
 static void row_chain(void *const *row, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -131,8 +134,8 @@ static void row_chain(void *const *row, size_t count)
 }
 
 /*
- * Remembers the last blocks given, as twi_pool_give does, and lets the blocks given earlier point
- * ahead to those that now follow them.
+ * Updates `recent` and the `ahead` pointers, as twi_pool_give does for one block. The blocks given
+ * before now point ahead to blocks of this array.
  */
 static void row_remember(struct twi_stock *stock, void *const *row, size_t count)
 {
@@ -145,7 +148,7 @@ static void row_remember(struct twi_stock *stock, void *const *row, size_t count
 		stock->recent[(given + i) % TWI_BLOCK_AHEAD] = row[i];
 }
 
-/* Gives a row of blocks, which must fit into the magazine. */
+/* Gives an array of blocks, which must fit into the magazine `give`. */
 static void row_give(struct twi_stock *stock, void *const *row, size_t count)
 {
 	row_chain(row, count);

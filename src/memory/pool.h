@@ -2,17 +2,19 @@
 /*
  * Blocks of 64 bytes that any thread may take and any thread may give back, without locks.
  *
- * Each thread has a stock of two magazines (chains of blocks): it takes from one and gives to the
- * other. A full magazine goes to the depot. An empty stock is filled from there, or with a run off
- * a slab (the two-magazine scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a
- * magazine keep the order in which they were given, so timeouts that one thread schedules in
- * sequence often lie next to each other.
+ * Each thread has a stock of two magazines (chains of blocks): it takes blocks from one and gives
+ * blocks to the other. When the second one is full, it goes to the depot. If a stock is empty, its
+ * thread takes a magazine from the depot, or carves a run of blocks off a slab (the two-magazine
+ * scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a magazine keep the order in
+ * which they were given. So timeouts that one thread schedules in sequence often lie next to each
+ * other.
  *
  * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
- * no thread; its blocks come with the entry (E5). A taken block belongs to the thread that took it.
+ * no thread. The thread that pops its first block owns all its blocks (E5). A taken block belongs
+ * to the thread that took it.
  *
- * Progress. take and give are wait-free if the stock has a block or a free place, otherwise
- * lock-free.
+ * Progress. take is wait-free if the stock has a block, give if the stock has space. Otherwise both
+ * are lock-free.
  */
 #ifndef TWI_MEMORY_POOL_H
 #define TWI_MEMORY_POOL_H
@@ -26,48 +28,51 @@
 
 enum {
 	/*
-	 * A block's cache line is prefetched this many takes ahead, because it comes from another
-	 * core.
+	 * A block's cache line is prefetched this many takes ahead, because it may have to come
+	 * from another core.
 	 */
 	TWI_BLOCK_AHEAD = 8,
 	/*
-	 * The worker prefetches the line this many blocks on by its address, before it has read a
-	 * link to it.
+	 * The worker prefetches the line that lies this many blocks further in memory
+	 * (twi_pool_guess_ahead).
 	 */
 	TWI_BLOCK_GUESS = 4,
-	/* This many of the blocks that a thread gives back itself are kept for its next takes. */
+	/*
+	 * A thread keeps up to this many blocks that it has given back itself, for its next takes.
+	 */
 	TWI_BLOCK_WARM = 16,
 };
 
 /*
- * A free block. The memory between its links still holds the block's former contents, its state
- * word among them.
+ * A free block. The memory between its links keeps its contents. The state word is there, and must
+ * keep its generation.
  */
 struct twi_block {
 	struct twi_block *next;
-	ck_stack_entry_t depot; /* used in a magazine's first block */
+	ck_stack_entry_t depot; /* used only in a magazine's first block */
 	char rest[TWI_BLOCK_BYTES - 3 * sizeof(void *)];
 	struct twi_block *ahead; /* TWI_BLOCK_AHEAD blocks further in its magazine, or NULL */
 };
 
 _Static_assert(sizeof(struct twi_block) == TWI_BLOCK_BYTES, "as large as what it was");
 
-/* [producer] all fields: they are the thread's own. */
+/* [producer] all fields: only their thread uses them. */
 struct twi_stock {
 	struct twi_block *take;
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
 	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps no blocks */
-	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the blocks given last */
-	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks that it gave back itself */
+	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last blocks put into `give` */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack: blocks that it gave back */
 	uint32_t warm_count;
 };
 
 /*
- * Blocks that one thread schedules in sequence mostly lie next to each other. If another core has
- * written a chain, each link is a miss. So the line a few blocks on is a good guess, and a wrong
- * one does no harm.
+ * Prefetches the block that lies a few blocks further in memory. If another core has written a
+ * chain of blocks, reading each link is a cache miss, so following the links comes too late. But
+ * blocks that one thread schedules in sequence mostly lie next to each other. So the guess is
+ * mostly right, and a wrong one does no harm.
  */
 static inline void twi_pool_guess_ahead(const void *block)
 {
@@ -75,12 +80,12 @@ static inline void twi_pool_guess_ahead(const void *block)
 }
 
 /*
- * [const] after load. A stock that keeps nothing calls this with each block that it is about to
- * return. NULL: no call.
+ * [const] after load. If it is not NULL, a stock that keeps nothing calls it with each block that
+ * twi_pool_take is about to return.
  */
 extern void (*twi_pool_taken)(void *block);
 
-/* Puts a magazine into an empty `take`. False if there is no memory. */
+/* Puts a magazine into the empty `take`. Returns false if there is no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 
 /* Moves a full `give` to `take` if that is empty, otherwise to the depot. */
@@ -90,15 +95,16 @@ void twi_stock_retire(struct twi_stock *stock);
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
- * Called in a forked child, where only this thread uses the library. Afterwards the pool has no
- * free blocks; timeout/recovery.h finds out which ones are free. `own` is the stock of this thread,
- * attached or not.
+ * Called in a forked child, where only this thread uses the library. Empties the depot and the
+ * stock `own`, which is this thread's, attached or not. Afterwards timeout/recovery.h finds the
+ * free blocks.
  */
 void twi_pool_forget(struct twi_stock *own);
 
 /*
- * Makes an empty stock. A stock that keeps nothing takes and gives single blocks. It is for a
- * thread that could exit without notifying the library.
+ * Makes an empty stock. A stock that keeps nothing takes single blocks from the depot, and gives
+ * them back singly. It is for a thread that could exit without notifying the library: blocks in its
+ * stock would be lost.
  */
 void twi_stock_init(struct twi_stock *stock, bool keeps_nothing);
 
@@ -136,13 +142,13 @@ static inline void twi_pool_give(struct twi_stock *stock, void *memory)
 		twi_stock_retire(stock);
 }
 
-/* There must be a warm block. */
+/* Takes a warm block. There must be one. */
 static inline void *twi_pool_get_warm(struct twi_stock *stock)
 {
 	return stock->warm[--stock->warm_count];
 }
 
-/* There must be a block at hand (twi_pool_ready). */
+/* Takes a block. The stock must have one (twi_pool_ready). */
 static inline void *twi_pool_take_ready(struct twi_stock *stock)
 {
 	struct twi_block *block;
@@ -155,15 +161,15 @@ static inline void *twi_pool_take_ready(struct twi_stock *stock)
 	return block;
 }
 
-/* Returns whether the thread has a block at hand. */
+/* Returns whether the stock has a block. */
 static inline bool twi_pool_ready(const struct twi_stock *stock)
 {
 	return stock->warm_count > 0 || stock->take != NULL;
 }
 
 /*
- * take_warm and give_warm are for a thread that both takes and gives: the block given last is the
- * next one taken.
+ * take_warm and give_warm are for a thread that both takes and gives. The block that it gave last
+ * is the next one that it takes, and is still in its cache.
  */
 static inline void *twi_pool_take_warm(struct twi_stock *stock)
 {
@@ -172,7 +178,7 @@ static inline void *twi_pool_take_warm(struct twi_stock *stock)
 	return twi_pool_take(stock);
 }
 
-/* Makes sure that take_warm has a block to return. False if there is no memory. */
+/* Makes sure that take_warm has a block to return. Returns false if there is no memory. */
 static inline bool twi_pool_stocked(struct twi_stock *stock)
 {
 	return TWI_LIKELY(twi_pool_ready(stock)) || twi_stock_refill(stock);
@@ -189,7 +195,7 @@ static inline bool twi_pool_warm_room(const struct twi_stock *stock)
 	return stock->warm_count < TWI_BLOCK_WARM && stock->magazine_blocks > 1;
 }
 
-/* There must be a free place (twi_pool_warm_room). */
+/* Puts a block on the stack of warm blocks, which must have space (twi_pool_warm_room). */
 static inline void twi_pool_put_warm(struct twi_stock *stock, void *memory)
 {
 	stock->warm[stock->warm_count++] = memory;
@@ -203,7 +209,10 @@ static inline void twi_pool_give_warm(struct twi_stock *stock, void *memory)
 		twi_pool_give(stock, memory);
 }
 
-/* pool.c: as give_warm for each block. From now on the blocks lie next to each other. */
+/*
+ * pool.c: does the same as give_warm for each block. Blocks that go to `give` keep the order of the
+ * array.
+ */
 void twi_pool_give_many_warm(struct twi_stock *stock, void *const *memory, size_t count);
 
 #endif

@@ -17,8 +17,8 @@ _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 enum {
 	/*
-	 * One slab more, because some blocks are in threads' stocks and in a slab's last run, and
-	 * may not be available.
+	 * One more slab is reserved, because some blocks are in threads' stocks or in a slab's last
+	 * run, and may not be available to the caller.
 	 */
 	SLABS_UNDER_WAY = 1,
 };
@@ -30,8 +30,8 @@ static _Atomic uint32_t slab_cap = TWI_SLABS_MAX; /* [atomic] */
 static _Alignas(16) ck_stack_t spare_slabs = CK_STACK_INITIALIZER;
 
 /*
- * Takes the right to one more slab, before it is made. RELAXED: a bound and a counter publish
- * nothing.
+ * Counts one more slab before it is made. Returns false if the cap is reached. RELAXED: no other
+ * data is read because of these numbers.
  */
 static bool count_take(void)
 {
@@ -49,7 +49,10 @@ static struct twi_slab *slab_allocate(void)
 	return twi_allocate(twi_allocator(), TWI_SLAB_BYTES, TWI_SLAB_BYTES);
 }
 
-/* A process that needs a second slab will fill it. Then a huge page costs less than page faults. */
+/*
+ * A process that needs a second slab will probably fill it. Then one huge page costs less than 512
+ * page faults.
+ */
 static void advise_huge(struct twi_slab *slab, uint32_t index)
 {
 	if (index > 0)
@@ -65,7 +68,7 @@ static TWI_COLD struct twi_slab *slab_make(void)
 		return NULL;
 	slab = slab_allocate();
 	if (slab == NULL) {
-		/* RELAXED: gives back what count_take took. */
+		/* RELAXED: undoes count_take. */
 		(void)twi_fetch_add_relaxed(&slab_count, (uint32_t)-1);
 		return NULL;
 	}
@@ -74,11 +77,12 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	advise_huge(slab, index);
 	slab->index = index;
 	slab->inherited_count = 0;
-	/* RELAXED: published with the slab. */
+	/* RELAXED: this number is published with the slab. */
 	twi_store_relaxed(&slab->run_count, 0);
 	/*
 	 * E70: pairs with slab_at() in a forked child, which must find only complete heads. Other
-	 * threads get the slab by another edge, as the current one or a spare one.
+	 * threads get the slab by other edges: slab_install() publishes the current slab, and the
+	 * stack its spare ones.
 	 */
 	twi_store_release(&twi_slab_table[index], slab);
 	return slab;
@@ -108,14 +112,17 @@ static bool slab_install(struct twi_slab *full)
 	TWI_TEST_POINT("slab:installing");
 	/*
 	 * E6: pairs with twi_slab_carve(). Publishes the slab's head. Otherwise a thread could
-	 * carve off a slab without seeing its index.
+	 * carve a run off the slab and not see its index.
 	 */
 	if (!twi_cas_release(&current_slab, &full, fresh))
 		twi_depot_push(&spare_slabs, &fresh->spare);
 	return true;
 }
 
-/* RELAXED: only a counter; no other thread has the run's memory. */
+/*
+ * Carves a run off the slab. Returns its number of blocks, or 0 if the slab is used up. RELAXED:
+ * the counter decides which thread gets a run, and no other thread uses the run's memory.
+ */
 static uint32_t run_carve(struct twi_slab *slab, char **ret_first)
 {
 	uint32_t run;
@@ -147,8 +154,8 @@ uint32_t twi_slab_carve(char **ret_first)
 }
 
 /*
- * Touches a slab's pages without changing them, so that they exist. If the system call fails, the
- * pages of a fresh slab may be written instead.
+ * Makes the kernel allocate a slab's pages now, without changing their contents. If the system call
+ * fails, writes zeros instead, but only to a fresh slab.
  */
 static void slab_populate(struct twi_slab *slab, bool fresh)
 {
@@ -163,7 +170,7 @@ static void slab_populate(struct twi_slab *slab, bool fresh)
 static void populate_existing(void)
 {
 	for (uint32_t index = 0; index < TWI_SLABS_MAX; index++) {
-		/* RELAXED: the pages are touched, not read. */
+		/* RELAXED: the slab's contents are not read. */
 		struct twi_slab *slab = twi_load_relaxed(&twi_slab_table[index]);
 
 		if (slab == NULL)
@@ -172,7 +179,7 @@ static void populate_existing(void)
 	}
 }
 
-/* RELAXED: a bound and a counter publish nothing. */
+/* RELAXED: no other data is read because of these numbers. */
 int twi_slab_reserve(uint64_t count)
 {
 	uint64_t needed = count / (TWI_SLAB_BLOCKS - 1) + 1 + SLABS_UNDER_WAY;
@@ -197,19 +204,19 @@ void twi_slab_cap_set(uint64_t bytes)
 
 	if (bytes == 0 || slabs > TWI_SLABS_MAX)
 		slabs = TWI_SLABS_MAX;
-	/* RELAXED: a bound that publishes nothing. */
+	/* RELAXED: no other data is read because of this number. */
 	twi_store_relaxed(&slab_cap, (uint32_t)slabs);
 }
 
 uint64_t twi_slab_bytes(void)
 {
-	/* RELAXED: only a counter. */
+	/* RELAXED: one number, and no other data is read because of its value. */
 	return (uint64_t)twi_load_relaxed(&next_index) * TWI_SLAB_BYTES;
 }
 
 static uint32_t index_end(void)
 {
-	/* RELAXED: a bound that only rises. */
+	/* RELAXED: the bound only rises, and each table entry is checked. */
 	uint32_t end = twi_load_relaxed(&next_index);
 
 	return end < TWI_SLABS_MAX ? end : TWI_SLABS_MAX;
@@ -217,13 +224,13 @@ static uint32_t index_end(void)
 
 static struct twi_slab *slab_at(uint32_t index)
 {
-	/* E70: pairs with slab_make(), so that a forked child finds whole heads only. */
+	/* E70: pairs with slab_make(), so that a forked child finds only complete heads. */
 	return twi_load_acquire(&twi_slab_table[index]);
 }
 
 static uint32_t carved_count(struct twi_slab *slab)
 {
-	/* RELAXED: no thread carves this slab meanwhile, or the runs were carved before. */
+	/* RELAXED: no other thread uses the library meanwhile. */
 	uint32_t count = twi_load_relaxed(&slab->run_count);
 
 	return count < TWI_SLAB_RUNS ? count : TWI_SLAB_RUNS;
@@ -238,7 +245,10 @@ void twi_slab_inherit(void)
 	for (uint32_t index = 0; index < index_end(); index++) {
 		struct twi_slab *slab = slab_at(index);
 
-		/* The thread of the parent that was making this slab does not exist here. */
+		/*
+		 * A thread of the parent was making this slab at the fork. It does not exist here,
+		 * so this index stays unused.
+		 */
 		if (slab == NULL)
 			continue;
 		count++;
@@ -280,8 +290,8 @@ static bool slab_known(const struct twi_slab *wanted)
 bool twi_slab_has(const void *pointer)
 {
 	/*
-	 * The slab that was found last, because related pointers often lie in the same one. Only
-	 * addresses are compared.
+	 * Caches the slab that was found last, because related pointers often lie in the same slab.
+	 * It is only compared, never followed.
 	 */
 	static _Thread_local const struct twi_slab *last;
 	uintptr_t address = (uintptr_t)pointer;

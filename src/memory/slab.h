@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slabs. A slab has 2 MiB of 64-byte blocks, belongs to the process and is never freed.
+ * Slabs. A slab is 2 MiB of 64-byte blocks. It belongs to the process and is never freed.
  *
  * Memory that was once a block stays a block, so that the block of a stale handle can be read at
- * any time. A block has a 32-bit index, half the size of a pointer, and slot entries keep that
- * index.
+ * any time. Each block has a 32-bit index. Slot entries hold this index instead of a pointer,
+ * because it has half the size.
  *
- * Protocol. Threads carve runs of 256 blocks off the current slab by a counter in its head (LIN).
- * If a thread finds the slab used up, it makes a new one and installs it by compare-and-swap. If it
- * loses that race, it puts its slab on the stack of spare ones, where the next thread that needs a
- * slab looks first. No thread waits for another.
+ * Protocol. Threads carve runs of 256 blocks off the current slab, by an atomic increment of a
+ * counter in its head (the linearization point). If a thread finds the slab used up, it makes a new
+ * one and installs it by compare-and-swap. If another thread was faster, it puts its slab on the
+ * stack of spare slabs. The next thread that needs a slab looks there first. No thread waits for
+ * another.
  *
  * Progress. carve is lock-free, with a system call once per 32,767 blocks.
  */
@@ -28,12 +29,12 @@ enum {
 	TWI_SLAB_BYTES = 2 << 20,
 	TWI_SLAB_BLOCKS = TWI_SLAB_BYTES / TWI_BLOCK_BYTES,
 	/*
-	 * Also the size of a magazine. A change of magazines costs a few cache misses, which are
-	 * shared by 256 takes.
+	 * Also the size of a magazine. A change of magazines costs a few cache misses, but only
+	 * once in 256 takes.
 	 */
 	TWI_RUN_BLOCKS = 256,
 	TWI_SLAB_RUNS = TWI_SLAB_BLOCKS / TWI_RUN_BLOCKS,
-	/* As many as 32-bit indices can name: 256 GiB. */
+	/* As many slabs as 32-bit indices can name: 256 GiB. */
 	TWI_SLABS_MAX = 1 << 17,
 };
 
@@ -45,26 +46,29 @@ struct twi_slab {
 	uint32_t inherited_count; /* [const] runs carved before the fork that began this process */
 };
 
-/* The slab of each index. [handoff E6, E70] */
+/* The slabs by index. [handoff E6, E70] */
 extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 /*
- * Gives the caller the blocks [*ret_first, *ret_first + count). Returns count, or 0 if there is no
- * memory.
+ * Gives the caller `count` consecutive blocks from `*ret_first` on. Returns `count`, or 0 if there
+ * is no memory.
  */
 uint32_t twi_slab_carve(char **ret_first);
 
-/* Makes slabs, touched ahead, until there are blocks for `count`. Returns 0 or -ENOMEM. */
+/*
+ * Makes slabs until there are blocks for `count` timeouts, and lets the kernel allocate their pages
+ * now. Returns 0 or -ENOMEM.
+ */
 int twi_slab_reserve(uint64_t count);
 
-/* Bounds the slabs of the process. 0: no bound. */
+/* Sets the most bytes that the process's slabs may have. 0: no bound. */
 void twi_slab_cap_set(uint64_t bytes);
 
 uint64_t twi_slab_bytes(void);
 
 /*
  * Called in a forked child, where only this thread uses the library. Completes the steps that
- * threads of the parent had begun on slabs, and notes which blocks came from the parent.
+ * threads of the parent had begun on slabs, and records which blocks came from the parent.
  */
 void twi_slab_inherit(void);
 
@@ -72,7 +76,7 @@ void twi_slab_inherit(void);
 typedef void twi_block_visit(void *context, void *block);
 void twi_slab_visit_inherited(twi_block_visit *visit, void *context);
 
-/* Whether a pointer names a block of a slab. */
+/* Returns whether the pointer is the address of a block in a slab. */
 bool twi_slab_has(const void *pointer);
 
 static inline uint32_t twi_block_index(const void *block)

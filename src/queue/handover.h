@@ -4,11 +4,11 @@
  * takes as a whole.
  *
  * Ownership. A batch and its link belong to the thread that pushes it, then to the thread that
- * takes it (E66). All batches are taken at once, so no thread follows a link that may change. There
- * is no ABA problem: a push does not read below the top.
+ * takes it (E66). The receiving thread takes all batches at once, so no thread follows a link that
+ * may change. There is no ABA problem, because a push compares the top but does not follow it.
  *
- * Progress. push is lock-free: it repeats only if another push, or the take, has succeeded. take is
- * wait-free.
+ * Progress. push is lock-free: it repeats its swap only if another push, or the take, has
+ * succeeded. take is wait-free.
  */
 #ifndef TWI_QUEUE_HANDOVER_H
 #define TWI_QUEUE_HANDOVER_H
@@ -43,7 +43,7 @@ static inline void twi_handover_push(struct twi_handover *handover, struct twi_h
 
 static inline bool twi_handover_empty(const struct twi_handover *handover)
 {
-	/* RELAXED: for threads other than the receiver the answer is only a guess. */
+	/* RELAXED: another thread may push at any time, so the answer is only a hint. */
 	return twi_load_relaxed(&handover->top) == NULL;
 }
 
@@ -51,8 +51,8 @@ static inline bool twi_handover_empty(const struct twi_handover *handover)
 static inline struct twi_handover_link *twi_handover_take(struct twi_handover *handover)
 {
 	/*
-	 * E66: pairs with twi_handover_push(). Each push that is taken is part of one release
-	 * sequence.
+	 * E66: pairs with twi_handover_push(). All pushes that are taken form one release sequence,
+	 * so this acquires the writes of all their threads.
 	 */
 	struct twi_handover_link *link = twi_exchange_acquire(&handover->top, NULL);
 	struct twi_handover_link *first = NULL;

@@ -4,20 +4,22 @@
  * node-based queue", 1024cores.net).
  *
  * Protocol. Nodes form a chain from the consumer's `tail` to the producers' `head`. A producer
- * exchanges `head` with its node (LIN of push), then links that node behind the former head. If it
- * pushes a chain of its own, it exchanges `head` with the chain's last node and links the first.
- * Between the two steps the queue is cut: the consumer sees only the nodes before the cut, and
- * takes the rest later. A stub node, which is never a user's, lets the consumer take the last node:
- * the consumer pushes the stub behind it.
+ * exchanges `head` with its node (the linearization point of push), then links that node behind the
+ * former head. If a producer pushes a chain of its own, it exchanges `head` with the chain's last
+ * node and links the first one. Between the two steps the queue is cut: the consumer sees only the
+ * nodes before the cut, and takes the rest later.
+ *
+ * The last node can be taken only if another node follows it. So the consumer pushes a stub node
+ * behind it, which carries no data.
  *
  * Ownership. Any thread may exchange `head`. A node's `next` belongs to its producer until the
- * exchange, then to the next producer, then to the consumer. `tail` and the stub belong to the
- * consumer.
+ * exchange, then to the producer of the next node, then to the consumer. `tail` and the stub belong
+ * to the consumer.
  *
  * Progress. push is wait-free, with one exchange. take is wait-free: it never spins, and returns
- * NULL if the queue is empty or cut. A producer that is stopped between its two steps hides all
- * nodes that were pushed later. So, strictly speaking, the queue is not lock-free. Nothing is lost:
- * the nodes become visible when the producer continues.
+ * NULL if the queue is empty or cut. But while a producer is stopped between its two steps, the
+ * consumer cannot see the nodes that were pushed later. So, strictly speaking, the queue is not
+ * lock-free. Nothing is lost: the nodes become visible when the producer continues.
  */
 #ifndef TWI_QUEUE_MPSC_H
 #define TWI_QUEUE_MPSC_H
@@ -45,7 +47,10 @@ struct twi_mpsc_out {
 	struct twi_mpsc_node stub;                   /* [worker; its link: handoff E1] */
 };
 
-/* RELAXED: the thread that publishes the enclosing object makes the queue known to producers. */
+/*
+ * RELAXED: producers get the queue only with the object that contains it, and its publication
+ * orders these stores.
+ */
 static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
 						      struct twi_mpsc_out *out)
 {
@@ -55,27 +60,27 @@ static inline TWI_WORKER_UNCHECKED void twi_mpsc_init(struct twi_mpsc_in *in,
 }
 
 /*
- * Pushes a chain, linked from `first` to `last`, in one step. Any thread may call it. The fields of
- * the nodes then belong to the consumer.
+ * Pushes a chain, linked from `first` to `last`, in one step. Any thread may call it. Afterwards
+ * the nodes belong to the consumer.
  */
 static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mpsc_node *first,
 					  struct twi_mpsc_node *last)
 {
 	struct twi_mpsc_node *previous;
 
-	/* RELAXED: the exchange makes it visible. */
+	/* RELAXED: the exchange below publishes this store. */
 	twi_store_relaxed(&last->next, NULL);
 	/*
-	 * E2: pairs with the same exchange in the next producer. That producer's link must come
-	 * after our NULL. Otherwise the NULL could overwrite the link, and all later nodes would be
-	 * lost. E8: the push must come before the check whether the consumer sleeps, because it is
-	 * a reason to wake up.
+	 * E2: pairs with the same exchange by the next producer. That producer stores its link into
+	 * our `next`, and must do so after our NULL. Otherwise the NULL could overwrite the link,
+	 * and all later nodes would be lost. E8: the push must come before the check whether the
+	 * consumer sleeps. Otherwise the consumer could miss the push and sleep.
 	 */
 	previous = twi_exchange_seq_cst(&in->head, last);
 	TWI_TEST_POINT("mpsc_push:exchanged");
 	/*
-	 * E1: pairs with the consumer's load of next. Publishes the fields, and the chain's own
-	 * links.
+	 * E1: pairs with the consumer's load of `next`. Publishes the nodes' fields and the links
+	 * inside the chain.
 	 */
 	twi_store_release(&previous->next, first);
 }
@@ -87,8 +92,8 @@ static inline void twi_mpsc_push_mp(struct twi_mpsc_in *in, struct twi_mpsc_node
 }
 
 /*
- * Adds `node` behind `last` while a producer builds a chain. RELAXED: the chain is its producer's
- * own until it is pushed.
+ * Links `node` behind `last` while a producer builds a chain. RELAXED: only the producer uses the
+ * chain until the push.
  */
 static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_node *node)
 {
@@ -96,24 +101,27 @@ static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_no
 }
 
 /*
- * For the consumer. Returns the node pushed last. It is compared with those taken, because a batch
- * can end there.
+ * For the consumer. Returns the node that was pushed last. The consumer compares it with the nodes
+ * that it takes, to end a batch there.
  */
 static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
 {
-	/* E8: the sleeper's last look. The pointer is compared, not followed. */
+	/*
+	 * E8: also the consumer's last look before it sleeps. The pointer is compared, not
+	 * followed.
+	 */
 	return twi_load_seq_cst(&in->head);
 }
 
 /*
- * For the consumer. Returns the oldest node, which the queue then no longer uses, or NULL if no
- * node is visible.
+ * For the consumer. Takes the oldest node out and returns it, or returns NULL if no node is
+ * visible.
  */
 static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_mpsc_in *in,
 								     struct twi_mpsc_out *out)
 {
 	struct twi_mpsc_node *tail = out->tail;
-	/* E1: pairs with a push. The next node's fields are readable after this. */
+	/* E1: pairs with a push, so that the next node's fields can be read. */
 	struct twi_mpsc_node *next = twi_load_acquire(&tail->next);
 
 	if (tail == &out->stub) {
@@ -124,12 +132,15 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 	}
 	if (next == NULL) {
 		/*
-		 * RELAXED: decides only whether the stub should be pushed. The push orders itself.
+		 * RELAXED: decides only whether to push the stub. That push has the order it needs.
 		 */
 		if (twi_load_relaxed(&in->head) != tail)
 			return NULL;
 		twi_mpsc_push_mp(in, &out->stub);
-		/* E1: the push must have written the link before the node is used again. */
+		/*
+		 * E1: as above. If `tail` were returned before its link is written, a late producer
+		 * could write the link into a node that is in use again.
+		 */
 		next = twi_load_acquire(&tail->next);
 		if (next == NULL)
 			return NULL;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bounded queue of one producer and one consumer: a circular array (Lamport, "Specifying Concurrent
- * Program Modules", 1983). The producer looks at the consumer's index only when it has used up the
+ * Program Modules", 1983). The producer reads the consumer's index only when it has used up the
  * free entries that it knows of (Lee, Bu, Chandranmenon, "A lock-free, cache-efficient shared ring
  * buffer", 2009).
  *
- * It grows. Entries lie in an array of 2^n places. If that one is full, the producer goes on with a
- * larger one. The numbers of the entries run on, and the consumer empties the older array first. The
- * producer frees an array when the consumer has taken an entry of the next one.
+ * The ring grows. Entries lie in an array of 2^n places. If the array is full, the producer
+ * allocates a larger one and puts the following entries there. The entries are numbered
+ * continuously, and the consumer empties the older array first. The producer frees an array when
+ * the consumer has taken an entry of the next one.
  *
- * Protocol. `tail` and `head` count the entries that were ever pushed and taken. The producer
- * writes one entry or several, then raises `tail` over them (LIN of push). The consumer reads
- * entries below `tail`, then raises `head`. After that the places belong to the producer again.
+ * Protocol. `tail` counts the entries that were ever pushed, and `head` those that were taken. The
+ * producer writes one entry or several, then raises `tail` by their number (the linearization point
+ * of push). The consumer reads entries with numbers below `tail`, then raises `head`. After that
+ * the places belong to the producer again.
  *
- * Ownership. `tail`, `room` and the list of arrays belong to the producer, `head` and the place in
- * that list to the consumer. The entries from `head` up to `tail` belong to the consumer, all other
- * places to the producer.
+ * Ownership. `tail`, `room` and the list of arrays belong to the producer. `head` and the
+ * consumer's position in that list belong to the consumer. The entries from `head` up to `tail`
+ * belong to the consumer, all other places to the producer.
  *
  * Progress. All calls are wait-free. A producer that is stopped delays only its own pushes.
  */
@@ -30,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Tests define smaller rings, so that they are soon full, grow soon and wrap around soon. */
+/* Tests define smaller rings, so that these soon fill, grow and wrap around. */
 #ifndef TWI_RING_BITS
 #define TWI_RING_BITS 16
 #endif
@@ -39,21 +41,23 @@
 #endif
 
 enum {
-	/* The size of the largest array: 512 KiB. */
+	/* The number of entries in the largest array: 512 KiB. */
 	TWI_RING_ENTRIES = 1 << TWI_RING_BITS,
-	/* That of the first one: 4 KiB. */
+	/* The number of entries in the first array: 4 KiB. */
 	TWI_RING_LEAST = 1 << TWI_RING_LEAST_BITS,
 	/*
-	 * How many entries ahead the producer prefetches, because the consumer's core has their
-	 * lines.
+	 * The producer prefetches entries this far ahead, because their cache lines are in the
+	 * consumer's core.
 	 */
 	TWI_RING_AHEAD = 32,
 };
 
 struct twi_ring_array {
 	uint64_t from; /* [const] the number of its first entry */
-	uint64_t mask; /* [const] its size less 1 */
-	/* [handoff E131] the array that follows, from its own `from` on; NULL: none */
+	uint64_t mask; /* [const] its number of places, minus 1 */
+	/*
+	 * [handoff E131] the next array, which has the entries from its own `from` on; NULL: none
+	 */
 	_Atomic(struct twi_ring_array *) next;
 	TWI_CACHE_ALIGNED _Atomic uintptr_t entry[];
 };
@@ -61,21 +65,21 @@ struct twi_ring_array {
 /* The producer's hot fields. All of them are 0 as long as there is no array. */
 struct twi_ring_in {
 	_Atomic uint64_t tail;    /* [producer E19] */
-	_Atomic uintptr_t *entry; /* [producer] of the newest array; NULL: nothing is pushed here */
+	_Atomic uintptr_t *entry; /* [producer] of the newest array; NULL: there is none */
 	uint32_t mask;            /* [producer] of the newest array */
-	uint32_t room; /* [producer] low half of the number below which entries are free */
+	uint32_t room; /* [producer] entries with numbers below this are free (low half) */
 };
 
 /* The arrays that are not free yet, oldest first. */
 struct twi_ring_arrays {
 	_Atomic(struct twi_ring_array *) first; /* [producer E131] */
-	uint32_t calm; /* [producer] looks in a row that found few entries */
+	uint32_t calm; /* [producer] how many looks in a row found few entries */
 	bool stuck;    /* [producer] there was no memory for a larger array */
 };
 
 struct twi_ring_out {
 	_Atomic uint64_t head;        /* [worker E20] */
-	struct twi_ring_array *array; /* [worker] of the last entry taken; NULL: the first one */
+	struct twi_ring_array *array; /* [worker] has the last entry taken; NULL: the first array */
 };
 
 static inline size_t twi_ring_bytes(uint64_t mask)
@@ -89,7 +93,8 @@ static inline struct twi_ring_array *twi_ring_newest(const struct twi_ring_in *i
 }
 
 /*
- * For the producer. Returns whether it knows of a free entry. RELAXED: only the producer writes it.
+ * For the producer. Returns whether it knows of a free entry. RELAXED: only the producer writes
+ * `tail`.
  */
 static inline bool twi_ring_knows_room(const struct twi_ring_in *in)
 {
@@ -103,14 +108,15 @@ static inline uint32_t twi_ring_known_room(const struct twi_ring_in *in)
 }
 
 /*
- * For the producer, which must have an array. Learns how many entries were taken, and returns it. As
- * many may wait as the newest array has places, also while some of them lie in older ones.
+ * For the producer, which must have an array. Reads how many entries the consumer has taken,
+ * updates `room`, and returns that number. Entries in older arrays count, too: never more entries
+ * may wait than the newest array has places.
  */
 static inline uint64_t twi_ring_look(struct twi_ring_in *in, const struct twi_ring_out *out)
 {
 	/*
-	 * E20: pairs with twi_ring_take(). The consumer must have read the entries before their
-	 * places are free.
+	 * E20: pairs with twi_ring_take(). The consumer must have read the entries before the
+	 * producer writes to their places again.
 	 */
 	uint64_t head = twi_load_acquire(&out->head);
 
@@ -119,18 +125,21 @@ static inline uint64_t twi_ring_look(struct twi_ring_in *in, const struct twi_ri
 }
 
 /*
- * For the producer. The entries from the tail on go to `array`, which the caller has allocated for
- * `mask` + 1 of them. A consumer that sees an entry beyond the older array sees this one, too.
+ * For the producer. Makes `array` the newest one: entries from the tail on go there. The caller has
+ * allocated it for `mask` + 1 entries. If the consumer sees an entry in it, it also sees the array.
  */
 static inline void twi_ring_extend(struct twi_ring_in *in, struct twi_ring_arrays *arrays,
 				   struct twi_ring_array *array, uint64_t mask)
 {
-	/* RELAXED: only the producer writes it. */
+	/* RELAXED: only the producer writes this field. */
 	array->from = twi_load_relaxed(&in->tail);
 	array->mask = mask;
 	/* RELAXED: published with the array itself. */
 	twi_store_relaxed(&array->next, NULL);
-	/* E131: to the consumer, and to a forked child, which frees all that it finds. */
+	/*
+	 * E131: publishes the array to the consumer, and to a forked child, which frees all arrays
+	 * that it finds.
+	 */
 	if (in->entry == NULL)
 		twi_store_release(&arrays->first, array);
 	else
@@ -140,41 +149,43 @@ static inline void twi_ring_extend(struct twi_ring_in *in, struct twi_ring_array
 }
 
 /*
- * For the producer. Returns an array that the consumer has left, for the caller to free, or NULL.
- * `head`: from twi_ring_look().
+ * For the producer. If the consumer has left the oldest array, removes that array from the list and
+ * returns it, so that the caller frees it. Otherwise returns NULL. `head`: from twi_ring_look().
  */
 static inline struct twi_ring_array *twi_ring_left(struct twi_ring_arrays *arrays, uint64_t head)
 {
-	/* RELAXED: only the producer writes it. */
+	/* RELAXED: only the producer writes this field. */
 	struct twi_ring_array *array = twi_load_relaxed(&arrays->first);
 	/* RELAXED: as above. */
 	struct twi_ring_array *next = twi_load_relaxed(&array->next);
 
-	/* The consumer goes on to the next array when it takes the first entry there. */
+	/*
+	 * The consumer has left an array as soon as it has taken the first entry of the next one.
+	 */
 	if (next == NULL || head <= next->from)
 		return NULL;
-	/* RELAXED: the consumer does not look at it again. */
+	/* RELAXED: the consumer does not read this field again. */
 	twi_store_relaxed(&arrays->first, next);
 	return array;
 }
 
 /*
- * For the producer, which must have a free entry. Writes entry `number`. The consumer sees it as
- * soon as the tail is raised over it.
+ * For the producer, which must have a free entry. Writes entry `number`. The consumer sees the
+ * entry when the tail is raised above `number`.
  */
 static inline void twi_ring_put(_Atomic uintptr_t *entry, uint32_t mask, uint64_t number,
 				uintptr_t word)
 {
 	TWI_PREFETCH_WRITE(&entry[(number + TWI_RING_AHEAD) & mask]);
-	/* RELAXED: the raise of the tail makes it visible. */
+	/* RELAXED: twi_ring_raise() publishes this store. */
 	twi_store_relaxed(&entry[number & mask], word);
 	TWI_TEST_POINT("ring_push:written");
 }
 
 /*
  * For the producer. Lets the consumer read the entries below `tail`. If `unfenced`, the store has
- * no fence. Then a consumer that sleeps must make a barrier in all threads before its last look
- * (E8, turn/sleep.c).
+ * no fence. Then the consumer must make a barrier in all threads before its last look ahead of a
+ * sleep (E8, turn/sleep.c).
  */
 static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool unfenced)
 {
@@ -187,16 +198,17 @@ static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool un
 		/* E8: the push must come before the check whether the worker sleeps. */
 		(void)twi_exchange_seq_cst(&in->tail, tail);
 	/*
-	 * Without a fence the processor may check before other threads see the push, and the
-	 * barrier allows for that. But the compiler must not move the check.
+	 * Next, the producer checks whether the worker sleeps. Without a fence, the processor may
+	 * make that check before other threads see the push. The sleeper's barrier repairs that.
+	 * But the compiler must not move the check before the push.
 	 */
 	twi_fence_compiler();
 }
 
-/* For the producer, which must have a free entry. The consumer sees the new entry at once. */
+/* For the producer, which must have a free entry. Pushes one entry. */
 static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool unfenced)
 {
-	/* RELAXED: only the producer writes it. */
+	/* RELAXED: only the producer writes this field. */
 	uint64_t tail = twi_load_relaxed(&in->tail);
 
 	twi_ring_put(in->entry, in->mask, tail, word);
@@ -204,32 +216,36 @@ static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool un
 }
 
 /*
- * For the consumer. Returns how many entries were ever pushed. It may read those below that number.
+ * For the consumer. Returns how many entries were ever pushed. The consumer may read the entries
+ * below that number.
  */
 static inline uint64_t twi_ring_pushed(const struct twi_ring_in *in)
 {
 	/*
-	 * E19: pairs with twi_ring_raise(), so that the entries are readable. E8: the sleeper's
-	 * last look.
+	 * E19: pairs with twi_ring_raise(), so that the entries can be read. E8: also the
+	 * consumer's last look before it sleeps.
 	 */
 	return twi_load_seq_cst(&in->tail);
 }
 
-/* For the consumer. RELAXED: only the consumer writes it. */
+/*
+ * For the consumer. Returns how many entries it has taken. RELAXED: only the consumer writes
+ * `head`.
+ */
 static inline uint64_t twi_ring_taken(const struct twi_ring_out *out)
 {
 	return twi_load_relaxed(&out->head);
 }
 
-/* Entries that lie one behind the other. */
+/* Entries that lie next to each other in memory. */
 struct twi_ring_part {
 	const _Atomic uintptr_t *at, *end;
 };
 
 /*
- * For the consumer. Returns the part of the entries from `at` up to `end` that begins at `at`. There
- * must be one, and all of them must have been pushed. `*array`: where to begin to look; NULL: at the
- * first array. It becomes the array of the part.
+ * For the consumer. Returns the first part of the entries from `at` up to `end` that lies in one
+ * piece. At least one entry must be there, and all must have been pushed. `*array`: the array at
+ * which the search begins; NULL: the first one. Afterwards it is the array of the part.
  */
 static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
 						 struct twi_ring_array **array, uint64_t at,
@@ -239,7 +255,10 @@ static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *a
 	const _Atomic uintptr_t *first;
 	uint64_t count, to_wrap;
 
-	/* RELAXED: E19 has acquired it, with the first entry. */
+	/*
+	 * RELAXED: the load in twi_ring_pushed() (E19) has acquired this pointer with the first
+	 * entry.
+	 */
 	if (own == NULL)
 		own = twi_load_relaxed(&arrays->first);
 	/* E131: pairs with twi_ring_extend(). */
@@ -258,15 +277,15 @@ static inline uint64_t twi_ring_part_count(struct twi_ring_part part)
 }
 
 /*
- * For the consumer. Returns an entry of a part. RELAXED: E19 has acquired it, and it is not written
- * again.
+ * For the consumer. Returns an entry of a part. RELAXED: E19 has acquired the entry, and the
+ * producer does not write to it before the consumer gives it back.
  */
 static inline uintptr_t twi_ring_entry(const _Atomic uintptr_t *at)
 {
 	return twi_load_relaxed(at);
 }
 
-/* For the consumer. Gives back the places below `number`. */
+/* For the consumer. Gives the places of all entries below `number` back to the producer. */
 static inline void twi_ring_take(struct twi_ring_out *out, uint64_t number)
 {
 	/*

@@ -4,14 +4,16 @@
  *
  * Ages are numbers in the order of submission. Each chunk has a lower bound for the numbers of its
  * tasks. The bound stays valid when tasks end, because all later tasks have higher numbers. So
- * reading one word of each chunk shows which chunk may have the oldest task. The search goes
- * through other chunks only if their bounds are out of date, and then brings them up to date.
+ * reading one number of each chunk (age_least) shows which chunk may have the oldest task. The
+ * search goes through other chunks only if their bounds are out of date, and then brings them up to
+ * date.
  *
- * RELAXED, all: ages need no order among each other, because the compare-and-swap on the word
- * decides (E40). If the task has changed meanwhile, the search starts again. If a task is submitted
- * during a search, it may count as younger than it is.
+ * RELAXED, all: ages need no order among each other, because the compare-and-swap on the task's
+ * state word decides (E40). If the task has changed meanwhile, the search starts again. If a task
+ * is submitted during a search, it may count as younger than it is.
  *
- * Progress: lock-free: only another thread's step on the task repeats the search.
+ * Progress: lock-free. A search repeats only if another thread has made a step on the task it
+ * found.
  */
 #include "retry/task.h"
 
@@ -27,7 +29,9 @@ struct oldest {
 static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 			 struct oldest *oldest)
 {
-	/* Must be read before the tasks, so that all later ones are younger. */
+	/*
+	 * Must be read before the tasks. Then all tasks that are submitted later have higher ages.
+	 */
 	uint64_t least = twi_load_relaxed(&queue->submitted);
 
 	for (unsigned i = 0; i < TWI_CHUNK_TASKS; i++) {

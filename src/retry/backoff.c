@@ -80,7 +80,7 @@ int twi_schedule_check(const struct tw_retry_schedule *schedule)
 	return 0;
 }
 
-/* Returns the delay after `last_ns`. Both are from 0 to the cap. Does not overflow. */
+/* Returns the delay that follows `last_ns`. Both are between 0 and the cap. Does not overflow. */
 static int64_t grown_ns(const struct tw_retry_schedule *schedule, int64_t last_ns)
 {
 	uint64_t cap = (uint64_t)schedule->cap_ns, growth = schedule->growth_percent;
@@ -93,7 +93,7 @@ static int64_t grown_ns(const struct tw_retry_schedule *schedule, int64_t last_n
 	return next < cap ? (int64_t)next : schedule->cap_ns;
 }
 
-/* Returns delay `number`, after `last_ns`, or -1 if there is none. */
+/* Returns delay `number`, which follows the delay `last_ns`, or -1 if the schedule has none. */
 static int64_t delay_ns(const struct tw_retry_schedule *schedule, uint64_t number, int64_t last_ns)
 {
 	struct table table;
@@ -106,7 +106,7 @@ static int64_t delay_ns(const struct tw_retry_schedule *schedule, uint64_t numbe
 	return table.repeats ? table.delays_ns[table.count - 1] : -1;
 }
 
-/* Mixes one number well (the finaliser of splitmix64). */
+/* Mixes all bits of a number (the finaliser of splitmix64). */
 static uint64_t mixed(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -129,7 +129,7 @@ static int64_t jittered_ns(struct twi_task *task, int64_t whole_ns)
 	/* TW_NEVER is not a duration, so jitter cannot shorten it. */
 	if (span == 0 || whole_ns == TW_NEVER)
 		return whole_ns;
-	/* RELAXED: the owner has acquired it with the task. */
+	/* RELAXED: the owner has acquired the age with the task. */
 	return (int64_t)(whole - chance(task, twi_load_relaxed(&task->age)) % (span + 1));
 }
 

@@ -3,9 +3,9 @@
  * Calls of other threads on a task by its handle: complete its attempt, or cancel it.
  *
  * A completion names a step. No step is ever used twice, so one compare-and-swap rejects a
- * completion that comes too late. A cancel names a life: it reads the word, then the task's
- * generation, then swaps the word that it has read. No word is ever used twice, either. So if the
- * swap succeeds, the generation is that of the life which the word belongs to.
+ * completion that comes too late. A cancel names a generation. It reads the state word, then the
+ * task's generation, then swaps the state word that it has read. No value of the state word ever
+ * comes twice. So if the swap succeeds, the state word and the generation belong to the same task.
  */
 #include "base/test_point.h"
 #include "retry/task.h"
@@ -68,14 +68,14 @@ int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result
 }
 
 /*
- * Returns whether the word belongs to the life that a handle names. A task in STARTING still
- * belongs to its submitter alone.
+ * Returns whether the task that a handle names has not ended. A task in STARTING does not count,
+ * because it still belongs to its submitter alone.
  */
 static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation)
 {
 	/*
-	 * E40: the generation is that of this life or of a later one. If it is later, the end of
-	 * this life is visible too.
+	 * E40: the generation belongs to the same task as the state word, or to a later task in the
+	 * same memory. If it is later, the end of the earlier task is visible too.
 	 */
 	return twi_task_lives(word) && twi_load_acquire(&task->generation) == generation;
 }

@@ -48,7 +48,8 @@ static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
 static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 {
 	/*
-	 * RELAXED, all three: a search for old tasks gets the chunk by the swap, or by a later one.
+	 * RELAXED, all three: the swap below, or a later one, publishes the chunk to searches for
+	 * the oldest task.
 	 */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
@@ -99,8 +100,8 @@ void twi_task_give(struct twi_task *task)
 	twi_tsan_release(&task->word);
 	twi_tsan_release(&queue->out);
 	/*
-	 * E40: a thread that reads the word by a handle must see the task's end, and all that its
-	 * hook did.
+	 * E40: a thread that reads the state word by a handle must see the task's end, and all that
+	 * its hook did.
 	 */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);
@@ -110,7 +111,7 @@ void twi_task_give(struct twi_task *task)
 
 void twi_retry_shed(struct tw_retry *queue)
 {
-	/* RELAXED: all submits came before. */
+	/* RELAXED: no thread adds chunks any more. */
 	struct twi_task_chunk *chunk = twi_load_relaxed(&queue->chunks);
 
 	while (chunk != NULL) {

@@ -2,9 +2,10 @@
 /*
  * A queue: its options, its limit of places, its creation and destruction.
  *
- * A place is taken before anything else can fail. The thread that ends the task gives it back,
- * once. If a task takes the place of a dropped one, the count stays as it is. So the count never
- * exceeds the limit, and a submit that is rejected cannot make another one fail.
+ * A submit takes a free place before any other step that can fail. The thread that ends the task
+ * gives the place back, exactly once. If a task takes the place of a dropped one, the count stays
+ * as it is. So the count never exceeds the limit, and a submit that is rejected cannot make another
+ * one fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -90,7 +91,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 {
 	if (retry == NULL)
 		return 0;
-	/* E43: pairs with twi_task_give. After it no thread touches the queue any more. */
+	/* E43: pairs with twi_task_give, which is a thread's last access to the queue. */
 	if (twi_load_acquire(&retry->out) != 0)
 		return -EBUSY;
 	twi_tsan_acquire(&retry->out);
@@ -101,7 +102,7 @@ int tw_retry_destroy(struct tw_retry *retry)
 
 bool twi_pending_take(struct tw_retry *queue)
 {
-	/* RELAXED, like all accesses to it: it is a count, and publishes nothing. */
+	/* RELAXED, like all accesses to `pending`: it is a count, and publishes nothing. */
 	uint32_t pending = twi_load_relaxed(&queue->pending);
 
 	do {

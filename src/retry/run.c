@@ -17,13 +17,13 @@ int twi_timer_make(struct twi_task *task)
 
 	if (error != 0)
 		return error;
-	/* RELAXED, both: the change of the word publishes them. */
+	/* RELAXED, both: the change of the state word publishes them. */
 	twi_store_relaxed(&task->timer_node, timer.node);
 	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
 	return 0;
 }
 
-/* Sets or clears a flag. The caller must have the task. */
+/* Clears and sets flags of a task's state word. The caller must have the task. */
 static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 {
 	uint64_t word = twi_task_look(task);
@@ -34,7 +34,7 @@ static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 
 /*
  * Makes another timer, if the caller has the task and the old timer is gone. Clears the flag first,
- * because the new timer may be handed back at once, and then sets it.
+ * because the new timer may be handed back at once and set the flag again.
  */
 static int timer_renew(struct twi_task *task)
 {
@@ -59,7 +59,10 @@ static enum tw_retry_end end_without_timer(uint64_t word, int error)
 	return error == -ENOMEM || error == -EAGAIN ? TW_RETRY_END_DROPPED : TW_RETRY_END_STOPPED;
 }
 
-/* How an ended task is released. If its timer will still come, the timer must free it. */
+/*
+ * How an ended task is released. If its timer will still expire or be handed back, that frees the
+ * task.
+ */
 struct leave {
 	struct twi_task *task;
 	bool timer_to_come;
@@ -83,7 +86,8 @@ static void task_finish(struct twi_task *task, enum tw_retry_end end)
 
 	TWI_TEST_POINT("retry:ending");
 	/*
-	 * Must come first: after this call the timer cannot come any more, unless it already has.
+	 * The cancel must come first. After it the timer can no longer expire or be handed back,
+	 * unless it already was.
 	 */
 	if ((twi_task_look(task) & TWI_TASK_GONE) == 0)
 		leave.timer_to_come = tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE;
@@ -165,9 +169,9 @@ void twi_task_conclude(struct twi_task *task, int result)
 }
 
 /*
- * Steps from RUNNING to PENDING, unless it was completed or cancelled, or there is no timer.
- * Returns 1 if no thread has the task now. Otherwise returns 0, or the error if no timer could be
- * made.
+ * Steps from RUNNING to PENDING, unless the task was completed or cancelled, or gets no timer.
+ * Returns 1 if the step was made: no thread has the task now. Otherwise returns 0, or the error if
+ * no timer could be made.
  */
 static int task_pend(struct twi_task *task)
 {
@@ -292,7 +296,10 @@ static void on_timer(struct tw_handle self, void *task)
 {
 	(void)self;
 	pthread_cleanup_push(timer_done, task);
-	/* If a forked child has kept the timer, there is nothing to do for it. */
+	/*
+	 * In a forked child the timer may belong to a task of the parent, which the child must not
+	 * touch.
+	 */
 	if (!twi_task_of_parent(task))
 		timer_expired(task);
 	pthread_cleanup_pop(1);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
- * then on any thread may take the task. All steps that can reject it come before. If another task
- * is dropped to make room, that task's hook runs afterwards.
+ * then on any thread may take the task. All steps that can reject it come before. If an old task is
+ * dropped to free a place, the old task's hook runs afterwards.
  *
- * If stop hands the timer back meanwhile, the timer marks the task (gone). The submit finds the
- * mark in its last step, and is rejected as if it had come after the stop.
+ * If stop hands the timer back meanwhile, the timer's finaliser sets the flag gone. The submit
+ * finds the flag in its last step, and fails as if it had been called after the stop.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -18,7 +18,7 @@ struct order {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t delay_ns;
-	bool tried; /* the caller has made the first attempt: a delay comes first */
+	bool tried; /* the caller has made the first attempt, so a delay comes first */
 };
 
 static int kind_check(const struct tw_retry_kind *kind)
@@ -36,7 +36,7 @@ static int kind_check(const struct tw_retry_kind *kind)
 	return 0;
 }
 
-/* Rejects a task if the queue is full and drops none of its tasks. */
+/* Rejects the new task, because the queue is full and its policy does not drop the oldest one. */
 static int submit_reject(const struct order *order, struct tw_retry_handle *ret_handle)
 {
 	int state;
@@ -55,10 +55,13 @@ static int submit_reject(const struct order *order, struct tw_retry_handle *ret_
 	return TW_RETRY_SUBMIT_DROPPED;
 }
 
-/* Begins a new life: sets the step for its handle, and clears everything of the old life. */
+/*
+ * Makes a free task a new one: sets the step for its handle, and clears the fields of the task that
+ * had the memory before.
+ */
 static void task_renew(struct twi_task *task, const struct order *order)
 {
-	/* RELAXED: no thread changes the word of a free task. */
+	/* RELAXED: no thread changes the state word of a free task. */
 	uint64_t word = twi_task_next_step(twi_load_relaxed(&task->word), TWI_TASK_STARTING);
 
 	task->queue = order->queue;
@@ -70,9 +73,15 @@ static void task_renew(struct twi_task *task, const struct order *order)
 	/* RELAXED: see twi_task_of_parent. */
 	twi_store_relaxed(&task->fork_generation, order->queue->fork_generation);
 	task->begun_ns = order->kind->time_max_ns != 0 ? tw_engine_now(order->queue->engine) : 0;
-	/* E40: a thread that finds this generation must see the end of the life before. */
+	/*
+	 * E40: a thread that finds this generation must see the end of the task that had the memory
+	 * before.
+	 */
 	twi_store_release(&task->generation, twi_task_step(word));
-	/* RELAXED, both: the age travels with the task, and the numbers must only differ. */
+	/*
+	 * RELAXED, both: later changes of the state word publish the age, and the numbers must only
+	 * differ.
+	 */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
 	/* E40: as above, for a thread that finds this step. */
 	twi_store_release(&task->word, word);
@@ -94,7 +103,7 @@ static void task_unmake(struct twi_task *task)
 }
 
 /*
- * Lets the task wait (LIN of the submit). Only the engine's stop can come first. The handle is
+ * Lets the task wait (LIN of the submit). Only the engine's stop can make this fail. The handle is
  * written before the swap, because afterwards the task may be run, dropped or cancelled, and its
  * hook may free the memory of the handle. If stop came first, the submit fails and restores the old
  * handle.
@@ -150,8 +159,8 @@ static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 }
 
 /*
- * `placed`: the task already has its place. Otherwise it takes one, if necessary that of the oldest
- * task.
+ * `placed`: the caller has taken a place for the task. Otherwise this function takes one, if
+ * necessary that of the oldest task.
  */
 static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
 {

@@ -3,12 +3,12 @@
  * A task, the chunks of memory for tasks, and their queue (protocol: word.h).
  *
  * Ownership. The fields that are not atomic belong to the thread that has the task: its submitter
- * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. The change of the word
- * passes them from one thread to the next (E40). In WAITING, PENDING and ABANDONED no thread has
- * the task. A free task belongs to its queue.
+ * in STARTING, the runner of its attempt in RUNNING, its owner in OWNED. The change of the state
+ * word passes them from one thread to the next (E40). In WAITING, PENDING and ABANDONED no thread
+ * has the task. A free task belongs to its queue.
  *
  * Memory. Tasks lie in chunks of 64, which are never released. A destroyed queue leaves them to
- * later queues. So a handle can be read at any time, and a stale handle finds another step.
+ * later queues. So a thread can follow a handle at any time, and a stale handle finds another step.
  */
 #ifndef TWI_RETRY_TASK_H
 #define TWI_RETRY_TASK_H
@@ -76,7 +76,7 @@ struct tw_retry {
 
 /*
  * Returns whether a queue, or a task, belongs to the parent of a forked child. The child may own
- * the engine by now, but at the fork its tasks may have been in the middle of any step.
+ * the engine by now, but at the fork these tasks may have been in the middle of any step.
  */
 static inline bool twi_retry_of_parent(const struct tw_retry *queue)
 {
@@ -86,8 +86,8 @@ static inline bool twi_retry_of_parent(const struct tw_retry *queue)
 static inline bool twi_task_of_parent(struct twi_task *task)
 {
 	/*
-	 * RELAXED: if the value belongs to another life, it may be the child's, but then the step
-	 * differs too.
+	 * RELAXED: the value may be that of a later task in the same memory. Then the step differs
+	 * too, so the caller's swap fails.
 	 */
 	return twi_load_relaxed(&task->fork_generation) != tw_fork_generation();
 }
@@ -134,9 +134,9 @@ struct twi_task *twi_retry_evict(struct tw_retry *queue);
 /* run.c: the life of a task. */
 
 /*
- * Makes one step of a task's word (LIN of every step). E40: pairs with itself and with
+ * Makes one step of a task's state word (LIN of every step). E40: pairs with itself and with
  * twi_task_look; publishes the task's fields and all that was done with its argument. Returns false
- * if the word differs; *word is then its new value.
+ * if the state word differs; *word is then its new value.
  */
 static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t next)
 {
@@ -188,7 +188,7 @@ void twi_task_conclude(struct twi_task *task, int result);
 /* Ends a task. The caller must own it. */
 void twi_task_end(struct twi_task *task, enum tw_retry_end end);
 
-/* Does the same if another task already has its place in the queue. */
+/* Does the same as twi_task_end for a task whose place in the queue another task has taken. */
 void twi_task_end_evicted(struct twi_task *task);
 
 /* queue.c: places. */

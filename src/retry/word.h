@@ -5,20 +5,21 @@
  *
  *     bits 63..7 step | bits 6..5 result | bit 4 stop | bit 3 gone | bits 2..0 state
  *
- * The step goes up at birth and at each attempt, and never comes again. Inside one step, each state
- * but OWNED is entered at most once. A handle has the step of the task's birth, and the step of the
- * attempt that it was given to. The runner is the thread that runs the attempt. The ender is the
- * thread that has ended the task.
+ * The step goes up at birth and at each attempt, and no step is ever used twice. Inside one step,
+ * each state but OWNED is entered at most once. A handle has the step of the task's birth, and the
+ * step of the attempt that it was given to. The runner is the thread that runs the attempt. The
+ * ender is the thread that has ended the task.
  *
  *     from      to         by                       when
  *     FREE      STARTING   submitter                birth: step + 1, by a store: not shared yet
  *     STARTING  WAITING    submitter                LIN of the submit
  *     WAITING   RUNNING    its timer, expired       LIN of the attempt: step + 1
- *     RUNNING   PENDING    runner                   if the attempt returned that and is not
- *     completed yet RUNNING   OWNED      runner                   if it is over, or was completed
- *     meanwhile PENDING   OWNED      completer                LIN of the completion
+ *     RUNNING   PENDING    runner                   if the attempt returned TW_RETRY_PENDING and
+ *                                                  was not completed meanwhile
+ *     RUNNING   OWNED      runner                   if the attempt is over, or was completed
+ *     PENDING   OWNED      completer                LIN of the completion
  *     RUNNING   the same   completer                LIN: the result goes into the word
- *     OWNED     WAITING    owner                    again
+ *     OWNED     WAITING    owner                    if the task is to be tried again
  *     WAITING,  OWNED      canceller, dropping      LIN of the end
  *     PENDING              thread, or hand-back
  *     RUNNING,  stop set   canceller                no further attempt
@@ -26,17 +27,17 @@
  *     STARTING, gone set   its timer, handed back   if the engine stops; the task's thread ends it
  *     RUNNING,             (OWNED: or expired)
  *     OWNED
- *     OWNED     ABANDONED  ender                    if its timer is still to come
- *     OWNED     FREE       ender                    if its timer has come (gone), or never will
+ *     OWNED     ABANDONED  ender                    if its timer has not ended yet
+ *     OWNED     FREE       ender                    if its timer has ended (gone or cancelled)
  *     ABANDONED FREE       its timer
  *
- * The timer. From its submit to its end a task has one timeout in the engine, so that stop meets
- * each task that no thread has at the time; `gone` means that there is none. The timeout is
- * scheduled for never, and gets a deadline only when the task is WAITING. So it can expire only in
- * WAITING, or in a state after a cancel or drop of a waiting task. It comes back exactly once (it
- * expires, or is handed back), unless tw_cancel reports that it never will. After an attempt has
- * begun, its timer is spent. The next one is made before the attempt runs, as the first schedule of
- * the callback, because no limit of the engine rejects that.
+ * The timer. From its submit to its end a task has one timeout in the engine, so that
+ * tw_engine_stop reaches each task that no thread has at the time. `gone` means that there is none.
+ * The timeout is scheduled for never, and gets a deadline only when the task is WAITING. So it can
+ * expire only in WAITING, or in a state after a cancel or drop of a waiting task. It expires or is
+ * handed back exactly once, unless tw_cancel reports that it never will. When an attempt begins,
+ * the task's timer has expired. The next timer is made before the attempt runs. It is the first
+ * schedule inside the timer's callback, which no limit of the engine rejects.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H
@@ -66,7 +67,7 @@ static inline enum twi_task_state twi_task_state(uint64_t word)
 	return (enum twi_task_state)(word & TWI_TASK_STATE_MASK);
 }
 
-/* Returns the word without state and flags. */
+/* Returns the step of a state word: the word without state, result and flags. */
 static inline uint64_t twi_task_step(uint64_t word)
 {
 	return word & ~(TWI_TASK_STEP - 1);
@@ -78,15 +79,15 @@ static inline uint64_t twi_task_next_step(uint64_t word, enum twi_task_state sta
 }
 
 /*
- * Returns the same step in another state. The flags stop and gone stay. A result is lost, so it
- * must have been read before.
+ * Returns the same step in another state. The flags stop and gone stay. The result is cleared, so
+ * the caller must read it before.
  */
 static inline uint64_t twi_task_to(uint64_t word, enum twi_task_state state)
 {
 	return (word & ~(TWI_TASK_STATE_MASK | TWI_TASK_RESULT_MASK)) | (uint64_t)state;
 }
 
-/* Returns the word with a result. 0 in these bits means none. */
+/* Adds a result to a state word that has none. In the word, 0 stands for no result. */
 static inline uint64_t twi_task_with_result(uint64_t word, int result)
 {
 	return word + ((uint64_t)result + 1) * TWI_TASK_RESULT_ONE;

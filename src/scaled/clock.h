@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A clock that shows the time of another one. A virtual clock serves only one engine at a time. */
+/*
+ * A clock that shows the time of another one. A queue needs one, because a virtual clock serves
+ * only one engine at a time.
+ */
 #ifndef TWI_SCALED_CLOCK_H
 #define TWI_SCALED_CLOCK_H
 

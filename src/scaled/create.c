@@ -10,8 +10,9 @@
 #include <tickwheel.h>
 
 /*
- * The queue has the engine's options, but no thread, no lateness (its timeouts count theirs from the
- * deadline at factor 1), and a wheel that can pass much empty time at once.
+ * The queue has the engine's options, with these changes. It has no thread. It measures no
+ * lateness, because it would count it from the deadline at factor 1. Its wheel is hierarchical,
+ * because that can pass much empty time at once.
  */
 static struct tw_options queue_options(struct tw_scaled *scaled)
 {
@@ -59,7 +60,7 @@ static int timer_make(struct tw_scaled *scaled, const struct tw_kind *kind, int6
 
 /*
  * Makes the two timers. The first turn must come after the seat has both handles. So the driver is
- * made without a time, like the relay, and then driven.
+ * made without a time, like the relay, and made due when the seat is filled.
  */
 static int timers_make(struct tw_scaled *scaled)
 {
@@ -75,7 +76,10 @@ static int timers_make(struct tw_scaled *scaled)
 	}
 	twi_seat_fill(scaled->seat, driver, relay);
 	TWI_TEST_POINT("scaled:filled");
-	/* E151: a change of the factor after this sees the seat; the first turn sees those before. */
+	/*
+	 * E151: a change of the factor after this step sees the seat. The first turn sees the
+	 * changes before it.
+	 */
 	(void)twi_fetch_or_acq_rel(&scaled->engine->factor, 0);
 	twi_seat_drive(scaled->seat);
 	return 0;
@@ -168,7 +172,7 @@ int tw_scaled_stop(struct tw_scaled *scaled, tw_unexpired_hook *on_unexpired, vo
 	return tw_engine_stop(scaled->queue, on_unexpired, context, timeout_ns);
 }
 
-/* No turn is under way afterwards, nor comes later. */
+/* Ends both timers. Afterwards no turn is under way, and none begins. */
 static void timers_end(struct twi_seat *seat)
 {
 	(void)tw_cancel_wait(twi_seat_handle(seat->driver), TW_NEVER);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores it, and makes each kind
- * take a turn, which computes anew when it is due.
+ * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores the new factor, and
+ * makes each kind take a turn. The turn computes anew when the next one is due.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -19,7 +19,10 @@ static uint64_t double_bits(double value)
 	return bits;
 }
 
-/* The engine's memory is zeroed, and the first factor is 1. So the two words have their bits swapped. */
+/*
+ * The engine's memory starts as zeros, and its first factor must be 1. So the bits are stored XORed
+ * with those of 1.0.
+ */
 static uint64_t factor_pack(double factor)
 {
 	return double_bits(factor) ^ double_bits(1.0);
@@ -47,7 +50,10 @@ static void kinds_drive(struct tw_engine *engine)
 	struct twi_seat *seat = twi_load_acquire(&engine->seats);
 
 	for (; seat != NULL; seat = seat->next)
-		/* RELAXED: the handles of a seat without an owner are of timeouts that have ended. */
+		/*
+		 * RELAXED: an old owner does no harm. The handles of a seat without an owner name
+		 * ended timeouts.
+		 */
 		if (twi_load_relaxed(&seat->owner) != NULL)
 			twi_seat_drive(seat);
 }
@@ -62,7 +68,10 @@ int tw_scaled_factor_set(struct tw_engine *engine, double factor)
 		return -EINVAL;
 	if (factor < 0 || factor > 1)
 		return -ERANGE;
-	/* A negative zero is zero. LIN. E151: must come before the walk; pairs with timers_make. */
+	/*
+	 * LIN. E151: must come before the walk; pairs with timers_make. Adding 0.0 makes a negative
+	 * zero a zero.
+	 */
 	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
 	TWI_TEST_POINT("scaled:factor");
 	kinds_drive(engine);
@@ -80,7 +89,10 @@ int tw_scaled_factor_get(struct tw_engine *engine, double *ret_factor)
 	return 0;
 }
 
-/* Never more than `range_ns`, and never less than 0, however the product is rounded. */
+/*
+ * Returns factor * range: never more than `range_ns` and never less than 0, however the product is
+ * rounded.
+ */
 static int64_t part_ns(int64_t range_ns, double factor)
 {
 	int64_t part_ns;
@@ -94,7 +106,9 @@ static int64_t part_ns(int64_t range_ns, double factor)
 int64_t twi_scaled_ahead_ns(const struct tw_scaled *scaled)
 {
 	int64_t range_ns = scaled->most_ns - scaled->least_ns;
-	/* RELAXED: a turn has swapped `asked` before (E150). */
+	/*
+	 * RELAXED: a turn calls this after it has swapped `asked`, which orders this load (E150).
+	 */
 	double factor = factor_unpack(twi_load_relaxed(&scaled->engine->factor));
 
 	return range_ns - part_ns(range_ns, factor);

@@ -6,18 +6,20 @@
  *
  * where the factor belongs to the engine and may change while they are pending.
  *
- * Structure. A scaled kind has a queue: an engine in loop mode, which users do not see. Each timeout
- * is an ordinary timeout of that engine, with the deadline start + most. So all deadlines in the
- * queue's wheel are constant. What the factor changes is the time by which the queue is polled:
+ * Structure. A scaled kind has a queue: an engine in loop mode, which users do not see. Each
+ * timeout is an ordinary timeout of that engine, with the deadline start + most. So all deadlines
+ * in the queue's wheel are constant. The factor only changes the time that each poll of the queue
+ * gets:
  *
  *     queue time = engine time + (1 - factor) * (most - least)
  *
  * A timeout is due at the same moment by both formulas. A lower factor makes the queue's time jump
- * ahead. A higher factor makes it stand still until it is right again (tw_engine_poll_at never goes
- * back); what has not run by then waits. The queue's time is never after now + (most - least), so a
- * new timeout is never before it. A change of the factor therefore touches neither a wheel nor a
- * timeout. (A list by start time would do as well, but a restart of a timeout would have to move it
- * in the list. In a wheel it is one compare-and-swap, and the wheel moves the timeout later.)
+ * ahead. A higher factor would set it back, but tw_engine_poll_at never goes back: the queue's time
+ * stands still until the formula has reached it, and its timeouts wait as long. The queue's time is
+ * never after now + (most - least), so a new timeout is never before it. A change of the factor
+ * therefore touches neither a wheel nor a timeout. (A list sorted by start time would do as well,
+ * but each restart of a timeout would have to move it in the list. With a wheel a restart is one
+ * compare-and-swap, and the wheel moves the timeout later.)
  *
  * Timers of a kind. A kind has two timeouts at its engine, both periodic, so that no step after the
  * creation needs memory. Their runs never overlap, because both run on the engine's worker:
@@ -27,23 +29,26 @@
  *              its own next run.
  *     relay    never runs by itself. Its run makes the driver due at once.
  *
- * Wakes. The queue's park is driven (thread/park.h): a thread that schedules a timeout which is due
- * before the published time calls `twi_seat_drive` instead of waking a loop, by the same protocol
- * as for a loop (E8). A change of the factor calls it, too, for each kind.
+ * Wakes. The queue's park is driven (thread/park.h): if a thread schedules a timeout that is due
+ * before the published time, it calls `twi_seat_drive` instead of waking a loop. The protocol is
+ * the same as for a loop (E8). A change of the factor calls it, too, for each kind.
  *
- * A drive makes the driver due at once, by a reschedule. That fails while the driver runs, and then
- * its turn may have passed the reason of the drive already. In this case the drive reschedules the
- * relay, which runs after the driver and makes it run again. If the relay runs, too, it has not made
- * the driver run yet, or that run has not begun. So after each drive a turn begins that sees the
- * reason. The order is that of a word: each drive swaps `asked` before it looks at the two timeouts,
- * and each turn swaps it before it looks at the queue and at the factor (E150). If the turn's swap
- * comes first, then the drive sees the states of the timeouts as they were in that turn, or later.
+ * A drive (`twi_seat_drive`) makes the driver due at once, by a reschedule. The reschedule fails
+ * while the driver runs, and that turn may have looked too early to see the reason for the drive.
+ * In this case the drive reschedules the relay, which runs after the driver and makes it run again.
+ * That fails only while the relay runs. Then the relay has not made the driver due yet, or the
+ * driver's next run has not begun. So after each drive a turn begins that sees the reason.
+ *
+ * The word `asked` gives the order. Each drive swaps it before it looks at the two timeouts. Each
+ * turn swaps it before it looks at the queue and at the factor (E150). If the turn's swap comes
+ * first, the drive sees the states of the timeouts as they were in that turn, or later.
  *
  * Seats. An engine has a list of seats, one for each kind, with the handles of its two timers. A
- * change of the factor walks the list. A seat is never freed before the engine, and a handle is safe
- * for ever, so the walk needs no lock and no section. A kind that is created takes a free seat, or
- * adds one. Its creation and each change of the factor step on the word of the factor (E151). So
- * either the change sees the seat, or the first turn of the kind sees the factor.
+ * change of the factor walks the list. A seat is never freed before the engine, and a handle is
+ * safe for ever, so the walk needs no lock and no section. A kind that is created takes a free
+ * seat, or adds one. Its creation and each change of the factor are read-modify-writes of the
+ * engine's factor (E151). So either the change sees the seat, or the first turn of the kind sees
+ * the factor.
  *
  * Ownership. Queue, wheel and clock: as those of an engine in loop mode. The owner is the thread of
  * a turn, or the one that stops the kind. `owner` of a seat is claimed by a swap; its other fields
@@ -51,7 +56,7 @@
  *
  * Ends. When the engine is stopped, it hands back the relay. The relay's finaliser stops the queue,
  * which hands back the timeouts to the same hook. tw_scaled_stop stops the queue of one kind. After
- * either the driver finds the queue closed, and waits for ever.
+ * either stop the driver finds the queue closed, and sets no further run.
  *
  * Fork. A kind stays the parent's. In the child its timers do nothing.
  *
@@ -67,7 +72,7 @@
 
 #include <tickwheel/scaled.h>
 
-/* The longest that a turn goes on with callbacks, and the most of them. */
+/* A turn begins no further callback after this time, or after this many callbacks. */
 #define TWI_SCALED_TURN_NS INT64_C(200000)
 #define TWI_SCALED_RUNS UINT64_C(2048)
 /* The most polls of a turn. In virtual time no other bound holds if a poll runs nothing. */
@@ -82,8 +87,8 @@
 #define TWI_SCALED_DELAY_MOST_NS (INT64_MAX / 2)
 
 struct tw_scaled {
-	struct tw_engine *engine;             /* [const] the one that users know */
-	struct tw_engine *queue;              /* [const] see above */
+	struct tw_engine *engine;             /* [const] the user's engine */
+	struct tw_engine *queue;              /* [const] the hidden engine, see above */
 	struct twi_seat *seat;                /* [const] */
 	const struct tw_allocator *allocator; /* [const] */
 	int64_t least_ns;                     /* [const] */
@@ -98,7 +103,7 @@ extern const struct tw_kind twi_scaled_relay_kind;
 
 /* seat.c: returns a seat for a new kind, or NULL if there is no memory. */
 struct twi_seat *twi_seat_take(struct tw_scaled *scaled);
-/* seat.c: the kind no longer uses its seat. Its timers must have ended. */
+/* seat.c: gives the seat back for another kind. Its timers must have ended. */
 void twi_seat_give(struct twi_seat *seat);
 /* seat.c: makes a seat's timers visible. Afterwards a change of the factor sees them. */
 void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_handle relay);
@@ -106,9 +111,9 @@ void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_han
 struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 /* seat.c: makes one of a seat's timers due at once. Returns false if it runs, or has ended. */
 bool twi_seat_due(const _Atomic uint64_t *half);
-/* seat.c: makes a turn begin after this call. The `drive` of the queue's park; `seat` is a seat. */
+/* seat.c: makes a turn of the seat's kind begin after this call. */
 void twi_seat_drive(struct twi_seat *seat);
-/* The same for the park of a kind's queue. */
+/* The same, for the park of a kind's queue, which calls it instead of waking a thread. */
 void twi_seat_park_drive(struct twi_park *park);
 
 /* factor.c: returns how far the queue's time is ahead of the engine's, by the present factor. */

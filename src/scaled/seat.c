@@ -7,7 +7,7 @@
 
 #include <tickwheel/timeout.h>
 
-/* Returns whether the caller has got this seat. */
+/* Claims a seat. Returns false if another kind has it. */
 static bool seat_claim(struct twi_seat *seat, struct tw_scaled *scaled)
 {
 	struct tw_scaled *nobody = NULL;
@@ -26,7 +26,7 @@ static struct twi_seat *free_seat(struct tw_scaled *scaled)
 	return seat;
 }
 
-/* Makes a seat that is taken, and has no timers yet. */
+/* Makes a seat that the kind owns, without timers yet. */
 static struct twi_seat *seat_make(struct tw_scaled *scaled)
 {
 	struct tw_engine *engine = scaled->engine;
@@ -60,7 +60,7 @@ struct twi_seat *twi_seat_take(struct tw_scaled *scaled)
 
 void twi_seat_give(struct twi_seat *seat)
 {
-	/* E151: all use of the seat comes before its next owner's. */
+	/* E151: the next owner sees everything that this owner did with the seat. */
 	twi_store_release(&seat->owner, NULL);
 }
 
@@ -68,7 +68,10 @@ static void half_fill(_Atomic uint64_t *half, struct tw_handle handle)
 {
 	/* E150: a drive that reads the node finds its timeout pending. */
 	twi_store_release(&half[0], (uint64_t)(uintptr_t)handle.node);
-	/* RELAXED: with an older node it is the handle of no timeout that is pending. */
+	/*
+	 * RELAXED: if a thread reads this generation with an older node, the two name no pending
+	 * timeout.
+	 */
 	twi_store_relaxed(&half[1], handle.generation);
 }
 
@@ -101,8 +104,8 @@ void twi_seat_park_drive(struct twi_park *park)
 void twi_seat_drive(struct twi_seat *seat)
 {
 	/*
-	 * E150: publishes the reason to the turn that swaps next. Acquires the last turn, so that the
-	 * timers are not seen as they were before that.
+	 * E150: publishes the reason for the drive to the next turn that swaps. Acquires what the
+	 * last turn did, so that this thread does not see the timers as they were before it.
 	 */
 	(void)twi_exchange_acq_rel(&seat->asked, 1);
 	TWI_TEST_POINT("scaled:driving");

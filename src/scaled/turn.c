@@ -4,14 +4,14 @@
  *
  * A turn lets the queue's time go from one event of the wheel to the next, up to the present. So
  * after a jump of the time the wheel is emptied in slices, as it would be if the time had passed.
- * When the turn's time is up, the driver is due again at once: the engine's other timeouts have a
- * turn in between.
+ * When the turn's time is up, the driver is due again at once. So the engine's other timeouts can
+ * run in between.
  *
  * During a turn the queue publishes nothing, because no thread has to drive a driver that runs. The
- * last poll publishes. `armed_ns` is then the time by which the queue needs the next turn: it is the
- * end of the tick in which the earliest timeout lies. The driver comes at the begin of that tick, so
- * that the timeout is not late by two ticks, the queue's and the engine's. If it comes too early, it
- * comes again one tick of the engine later.
+ * last poll publishes. `armed_ns` is then the time by which the queue needs the next turn: it is
+ * the end of the tick in which the earliest timeout lies. The driver comes at the begin of that
+ * tick, so that the timeout is not late by two ticks, the queue's and the engine's. If it comes too
+ * early, it comes again one tick of the engine later.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -24,10 +24,13 @@
 
 #include <tickwheel.h>
 
-/* When a queue is polled again that has a push which is not linked yet. */
+/* If a producer has not linked its push yet, the queue is polled again after this time. */
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
-/* The engine's time of a run that must follow in the next turn. */
+/*
+ * Stands for "in the engine's next turn", where a function returns the time of the driver's next
+ * run.
+ */
 #define AT_ONCE_NS INT64_C(-1)
 
 struct turn {
@@ -36,11 +39,14 @@ struct turn {
 	int64_t ahead_ns;  /* how far the queue's time is ahead */
 	int64_t target_ns; /* the queue's time for `now_ns` */
 	int64_t at_ns;     /* the queue's time of the last poll */
-	uint64_t runs;     /* how many callbacks are left */
-	unsigned polls;    /* and polls */
+	uint64_t runs;     /* how many more callbacks may run */
+	unsigned polls;    /* how many more polls may follow */
 };
 
-/* Polls the queue once. Returns false if the queue is closed; then it must not be left, either. */
+/*
+ * Polls the queue once. Returns false if the queue is closed. Then the caller must not call
+ * twi_engine_leave.
+ */
 static TWI_WORKER_UNCHECKED bool turn_poll(struct turn *turn, uint64_t budget)
 {
 	int64_t ran = twi_worker_poll(&turn->scaled->queue->worker, turn->at_ns, budget,
@@ -63,7 +69,10 @@ static bool time_left(struct turn *turn)
 	       tw_engine_now(turn->scaled->engine) - turn->now_ns < TWI_SCALED_TURN_NS;
 }
 
-/* Returns whether there is something left to do. A push that is not linked yet is not waited for. */
+/*
+ * Returns whether the turn has more work. A push that is not linked yet does not count: the turn
+ * does not wait for it.
+ */
 static TWI_WORKER_UNCHECKED bool work_left(const struct turn *turn, int64_t due_ns)
 {
 	const struct twi_worker *worker = &turn->scaled->queue->worker;
@@ -114,7 +123,10 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 			    .polls = TWI_SCALED_POLLS};
 	bool open;
 
-	/* Unlike tw_loop_enter, this does not take at once all that this thread has pushed. */
+	/*
+	 * Unlike tw_loop_enter, this does not transfer everything at once that this thread has
+	 * pushed.
+	 */
 	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;
 	/* Before TW_NEVER, or what is never due would need a turn at once, and again and again. */
@@ -125,7 +137,10 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	if (!open)
 		return TW_NEVER;
 	worker->polls_follow = false;
-	/* The sleep would compare it with the engine's time, which is before the queue's. */
+	/*
+	 * This deadline has passed. The sleep would not see that, because it compares it with the
+	 * engine's time, which is behind the queue's.
+	 */
 	if (worker->given_up_ns <= turn.target_ns)
 		worker->given_up_ns = INT64_MAX;
 	if (!turn_poll(&turn, 1))
@@ -134,15 +149,15 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	return turn_next_ns(&turn);
 }
 
-/* Sets the next run of the timer whose run this is. */
+/* Sets the next run of the timer that runs now. */
 static void next_set(struct tw_handle self, int64_t at_ns)
 {
 	struct tw_run run = {.size = sizeof run};
 
 	(void)tw_run_get(&run);
 	/*
-	 * The next run is counted from this one. A time before this one is this one's, which has
-	 * passed: the next run is then due in the engine's next turn.
+	 * tw_period_next counts from the deadline of this run. AT_ONCE_NS becomes that deadline. It
+	 * has passed, so the next run is due in the engine's next turn.
 	 */
 	if (at_ns == AT_ONCE_NS)
 		at_ns = run.deadline_ns;
@@ -155,9 +170,12 @@ static void on_driver(struct tw_handle self, void *arg)
 	int64_t next_ns = TW_NEVER;
 
 	if (seat->fork_epoch == twi_fork_epoch) {
-		/* E150: acquires the reasons of all drives before; see twi_seat_drive. */
+		/* E150: acquires the reasons of all earlier drives; see twi_seat_drive. */
 		(void)twi_exchange_acq_rel(&seat->asked, 0);
-		/* RELAXED: the owner is stored before the driver is scheduled, and cancels it. */
+		/*
+		 * RELAXED: the owner is stored before the driver is scheduled, and changes only
+		 * after the driver is cancelled.
+		 */
 		next_ns = scaled_turn(twi_load_relaxed(&seat->owner));
 	}
 	next_set(self, next_ns);
@@ -172,7 +190,10 @@ static void on_relay(struct tw_handle self, void *arg)
 		(void)twi_seat_due(seat->driver);
 }
 
-/* The engine is stopped, so the queue's timeouts are handed back, too: to the same hook. */
+/*
+ * When the engine is stopped, stops the queue, too, so that its timeouts are handed back to the
+ * same hook.
+ */
 static void on_relay_end(void *arg, enum tw_end end)
 {
 	struct twi_seat *seat = arg;

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <tickwheel.h>
 
-/* Returns the code for a kind of the parent of this forked process, or for NULL. */
+/* Returns -EINVAL for NULL, -ECHILD for a kind of this forked process's parent, or 0. */
 static int scaled_check(const struct tw_scaled *scaled)
 {
 	if (scaled == NULL)

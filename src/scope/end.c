@@ -2,8 +2,8 @@
 /*
  * tw_scope_end and tw_scope_end_wait (protocol: scope.h).
  *
- * Each end looks at all slots, also if another end came before: that one may still be under way.
- * Each timeout is cancelled by one of them.
+ * Each call cancels the timeouts of all slots. It does so even after another end, because that one
+ * may still be under way. Only one of them cancels each timeout.
  */
 #include "base/test_point.h"
 #include "scope/scope.h"
@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <tickwheel/batch.h>
 
-/* How many handles are copied at once, where slots may change. */
+/* How many handles an end copies at once while other threads may change the slots. */
 enum { COPIES = 64 };
 
 /*
@@ -39,7 +39,7 @@ static bool scope_close(struct tw_scope *scope)
 
 static void end_leave(struct tw_scope *scope, bool fixed)
 {
-	/* E140: an end that finds nobody inside reads the slots without atomic accesses. */
+	/* E140: a later end that finds no call inside reads the slots without atomic accesses. */
 	if (!fixed)
 		(void)twi_fetch_sub_release(&scope->word, TWI_SCOPE_INSIDE);
 }
@@ -95,7 +95,10 @@ static int slot_wait(const struct twi_scope_slot *slot, bool fixed, int64_t unti
 	struct tw_handle handle = fixed ? slot->fixed : twi_slot_handle(slot);
 	int64_t timeout_ns = TW_NEVER;
 
-	/* A member that came after the end has no deadline. */
+	/*
+	 * The slot is free or claimed. A member that it gets now has no deadline, so there is no
+	 * callback to wait for.
+	 */
 	if (!twi_slot_full(handle.generation))
 		return 0;
 	if (until_ns != TW_NEVER)

@@ -12,7 +12,10 @@
 
 #include <errno.h>
 
-/* A schedule that ends from here on lets the end copy the handles. Returns false after the end. */
+/*
+ * Counts the schedule as inside. While it is inside, an end must copy the handles one by one.
+ * Returns false after the end.
+ */
 static bool scope_enter(struct tw_scope *scope)
 {
 	/* RELAXED: the order of the steps on the word is enough. */
@@ -21,7 +24,7 @@ static bool scope_enter(struct tw_scope *scope)
 	return (word & TWI_SCOPE_ENDED) == 0;
 }
 
-/* The last touch of the scope. Returns false after the end. */
+/* Leaves the scope: this is the schedule's last access to it. Returns false after the end. */
 static bool scope_leave(struct tw_scope *scope)
 {
 	/* E140: publishes the slot to the end. */
@@ -97,7 +100,10 @@ static int arguments_check(struct tw_scope *scope, int64_t time_ns, const struct
 	return time_ns == INT64_MIN ? -ERANGE : 0;
 }
 
-/* Returns the deadline that the engine would use. A reschedule does not look at slack. */
+/*
+ * Returns the deadline with the kind's slack, as the engine would compute it. The reschedule that
+ * sets this deadline ignores slack.
+ */
 static int64_t slackened_ns(const struct tw_scope *scope, int64_t deadline_ns,
 			    const struct tw_kind *kind)
 {

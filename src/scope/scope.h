@@ -2,10 +2,10 @@
 /*
  * A scope: a list of handles, one for each timeout that was scheduled into it.
  *
- * The core does not know about scopes. Nothing points from a timeout to its scope, so no callback
- * and no worker touches the scope's memory, and a member's callback may free it. A scope looks at
- * its members instead. A handle stays safe for ever and never names another timeout, so a scope may
- * ask or cancel it at any time, however late.
+ * The engine does not know about scopes. Nothing points from a timeout to its scope, so no callback
+ * and no worker touches the scope's memory, and a member's callback may free it. Instead, the scope
+ * looks at its members. A handle stays safe for ever and never names another timeout, so a scope
+ * may ask or cancel it at any time, however late.
  *
  * States of a scope. OPEN, then ENDED, then ENDED and FIXED. The scope's word has this state, and
  * the number of calls that are inside.
@@ -40,38 +40,39 @@
  *        reschedule.
  *
  * Enter, leave and the end's step are read-modify-writes of the same word, so they have an order.
- * If the schedule leaves before the end, the end finds the handle and cancels it; a reschedule after
- * that does nothing. If the schedule leaves after the end, the timeout never gets a deadline. In
- * both cases it cannot expire after the end. LIN of a schedule: the step by which it leaves. LIN of the
- * end: the step to ENDED. After its last step on the word a schedule does not touch the scope.
+ * If the schedule leaves before the end, the end finds the handle and cancels it; a reschedule
+ * after that does nothing. If the schedule leaves after the end, the timeout never gets a deadline.
+ * In both cases it cannot expire after the end. LIN of a schedule: the step by which it leaves. LIN
+ * of the end: the step to ENDED. After its last step on the word a schedule does not touch the
+ * scope.
  *
- * If the scope is FIXED, no thread changes a slot any more: no schedule is inside, and each one that
- * enters finds that the scope has ended. Then the slots are an array for tw_cancel_many. Otherwise
- * the end copies one handle after the other, by one load of both words. Such a load is a swap on
- * most processors, so the end counts as inside meanwhile.
+ * If the scope is FIXED, no thread changes a slot any more: no schedule is inside, and each one
+ * that enters finds that the scope has ended. Then the slots are an array for tw_cancel_many.
+ * Otherwise the end copies one handle after the other, by one load of both words. Such a load is a
+ * swap on most processors, so the end counts as inside meanwhile.
  *
- * Slots. `used` of them are in play. Schedules walk over these in turns, from the first to the last,
- * and take the next one that is free or whose member has ended. At the end of a turn the scheduler
- * counts the members that have not ended, and puts more slots into play: as many as make twice
- * these members and a few. So at least half of the slots are free at that time, or the scope has
- * grown in proportion. The cost per schedule is constant on average, and the slots stay within
- * twice the members that were alive at once. Slots go back to the system when the scope is
- * destroyed.
+ * Slots. The first `used` slots are in play. Schedules walk over these in turns, from the first to
+ * the last, and take the next one that is free or whose member has ended. At the end of a turn the
+ * scheduler counts the members that have not ended. Then it adds slots until there are twice as
+ * many as these members, and a few more. So at least half of the slots are free at that time, or
+ * the scope has grown in proportion. The cost per schedule is constant on average, and the slots
+ * stay within twice the members that were alive at once. Slots go back to the system when the scope
+ * is destroyed.
  *
  * Ownership. A slot: see above. A chunk of slots is published by a swap and not freed before the
  * scope. `used` only grows. `cursor` is a hint: wrong values cost time.
  *
- * A wait. It asks each member by tw_cancel_wait. It needs no slot of a member whose callback has
- * ended: the thread that reused the slot has acquired the end of that callback, and passes it on
- * with its own swap and stores (E141).
+ * A wait. tw_scope_end_wait calls tw_cancel_wait for each member. A member whose callback has ended
+ * may have lost its slot to another one. Then the thread that reused the slot has acquired the end
+ * of that callback, and passes it on with its own swap and stores (E141).
  *
  * Fork. The scope goes to the child as it was. Its schedule works there as soon as the child has
- * taken over the engine, and its end cancels those timeouts that are the child's. Slots that
- * were claimed by other threads at the fork stay claimed, and these threads count as inside.
+ * taken over the engine, and its end cancels those timeouts that are the child's. Slots that were
+ * claimed by other threads at the fork stay claimed, and these threads count as inside.
  *
  * Progress. A schedule is lock-free: it passes over a slot only if that has a member or another
- * thread claims it. An end is as tw_cancel for each member. No call waits for another one, except
- * that tw_scope_end_wait waits for callbacks.
+ * thread claims it. An end makes the progress of tw_cancel, once for each member. No call waits for
+ * another one, except that tw_scope_end_wait waits for callbacks.
  */
 #ifndef TWI_SCOPE_SCOPE_H
 #define TWI_SCOPE_SCOPE_H
@@ -84,11 +85,14 @@
 #include <tickwheel/memory.h>
 #include <tickwheel/scope.h>
 
-/* The slots inside a scope: enough for most connections and requests. A build may set less. */
+/*
+ * How many slots are inside the scope itself: enough for most connections and requests. A build may
+ * set fewer.
+ */
 #ifndef TWI_SCOPE_NEAR
 #define TWI_SCOPE_NEAR 8
 #endif
-/* The slots of the first two chunks. */
+/* How many slots the first two chunks have together. */
 #ifndef TWI_SCOPE_SECOND
 #define TWI_SCOPE_SECOND 64
 #endif
@@ -113,7 +117,7 @@ enum { TWI_SCOPE_CHUNKS = 26 };
 
 struct twi_scope_slot {
 	union {
-		/* [atomic E140, E141] The node, the generation. */
+		/* [atomic E140, E141] half[0]: the node; half[1]: the generation. */
 		_Alignas(16) _Atomic uint64_t half[2];
 		struct tw_handle fixed; /* [const] once the scope is FIXED */
 	};
@@ -171,13 +175,16 @@ struct twi_scope_slot *twi_slot_claim(struct tw_scope *scope);
 /* slot.c: stores a handle, or zeros, in a slot that the caller has claimed. */
 void twi_slot_fill(struct twi_scope_slot *slot, struct tw_handle handle);
 
-/* slot.c: returns the number of slots in play. Their chunks are there. */
+/* slot.c: returns the number of slots in play. Their chunks exist. */
 uint64_t twi_scope_used(struct tw_scope *scope);
 
 /* slot.c: returns how many members have not ended, or still run. A claimed slot counts. */
 uint64_t twi_scope_members(struct tw_scope *scope);
 
-/* slot.c: returns how many slots lie side by side from `at` on, at most up to `end`. */
+/*
+ * slot.c: sets *ret_slot to slot `at`. Returns how many slots follow it in memory, itself included,
+ * up to `end`.
+ */
 size_t twi_scope_row(struct tw_scope *scope, uint64_t at, uint64_t end,
 		     struct twi_scope_slot **ret_slot);
 

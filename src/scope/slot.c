@@ -24,23 +24,23 @@ static inline struct twi_scope_slot *slot_at(struct tw_scope *scope, uint64_t at
 }
 
 /*
- * Reads a slot that other threads may change. The halves may be of two handles. Then the node is
- * that of a timeout all the same, and only a swap may rely on both.
+ * Reads a slot that other threads may change. The halves may come from two handles. Even then the
+ * node is that of some timeout. Only a swap may rely on both halves.
  */
 static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 {
 	struct twi_pair seen;
 
 	/*
-	 * E141: acquires what an earlier owner of the slot has acquired from its member. The node
-	 * may be the same as before. Then only the generation shows that there is another timeout,
-	 * which must be seen pending.
+	 * E141: acquires what an earlier owner of the slot has acquired from its member. If the
+	 * slot has the same node again, only the generation shows that it is another timeout. That
+	 * timeout must be seen pending.
 	 */
 	seen.half[1] = twi_load_acquire(&slot->half[1]);
 	/*
-	 * E141: the node is not older than the generation. If it is newer, both may happen to be a
-	 * handle all the same, because generations of two nodes may be equal. Then that timeout must
-	 * be seen pending.
+	 * E141: the node is not older than the generation. If it is newer, the two may still form a
+	 * valid handle, because two nodes may have equal generations. Then that timeout must be
+	 * seen pending.
 	 */
 	seen.half[0] = twi_load_acquire(&slot->half[0]);
 	return seen;
@@ -177,8 +177,8 @@ uint64_t twi_scope_used(struct tw_scope *scope)
 }
 
 /*
- * Returns the next slot to look at. Two threads may get the same one, and then the swap decides
- * who claims it.
+ * Returns the next slot to look at. If two threads get the same one, the swap decides which of them
+ * claims it.
  */
 static uint64_t cursor_move(struct tw_scope *scope)
 {

@@ -29,8 +29,8 @@ int tw_histogram_record(struct tw_histogram *histogram, uint64_t value_ns)
 static uint64_t rank_of(const struct tw_histogram *histogram, double percent)
 {
 	/*
-	 * The factor subtracts less than any two ranks differ by. Without it, rounding could lift a
-	 * whole rank to the next one.
+	 * The factor lowers the rank by less than the distance between two ranks. Without it, a
+	 * rounding error could lift an exact rank to the next one.
 	 */
 	double rank = percent * (double)histogram->count / 100 * (1 - 0x1p-51);
 	uint64_t whole = (uint64_t)rank;

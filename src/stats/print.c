@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters of engines as text: one table of them, and three ways to write it.
+ * Writes the counters of engines as text, JSON or Prometheus metrics, from one table of the
+ * counters.
  */
 #include "stats/histogram.h"
 #include "stats/text.h"

@@ -16,7 +16,10 @@ enum {
 	STEPS_PER_HALF = 5,
 };
 
-/* Returns the next percentile: a fifth of the present half of the distance to 100 % further. */
+/*
+ * Returns the percentile of the next line. Five equal steps lead half of the way to 100 %, the next
+ * five half of the rest, and so on.
+ */
 static double level_next(double level)
 {
 	double steps = 2 * STEPS_PER_HALF;
@@ -63,7 +66,7 @@ static void levels_write(struct twi_text *text, const struct tw_histogram *histo
 	}
 }
 
-/* Uses Newton's steps, from above. */
+/* Newton's method, from a first value that is not below the root. */
 static double square_root(double value)
 {
 	double root = value > 1 ? value : 1;
@@ -77,7 +80,7 @@ static double square_root(double value)
 	return value > 0 ? root : 0;
 }
 
-/* Computed from the middles of the buckets. */
+/* Returns the standard deviation, computed from the middle value of each bucket. */
 static double deviation_ns(const struct tw_histogram *histogram, double mean)
 {
 	double sum = 0;

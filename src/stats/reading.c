@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of counts that other threads change meanwhile. */
+/* Makes a histogram consistent whose counts other threads changed while they were read. */
 #include "stats/histogram.h"
 
 #include "base/buckets.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes one histogram in the forms that stand among counters: a line, an object, a series. */
+/*
+ * Writes one histogram as part of a report: as a text line, a JSON object or a Prometheus series.
+ */
 #include "stats/text.h"
 
 #include "base/buckets.h"

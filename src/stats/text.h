@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects text for a hook in pieces, on the caller's stack. Numbers are written as integers, so
- * that the locale has no influence.
+ * Collects text in pieces, on the caller's stack, and passes each piece to a hook. Numbers are
+ * written as integers, so that the locale has no influence.
  */
 #ifndef TWI_STATS_TEXT_H
 #define TWI_STATS_TEXT_H
@@ -31,13 +31,14 @@ void twi_text_seconds(struct twi_text *text, uint64_t ns);
 /* Passes the remaining text to the hook. */
 void twi_text_end(struct twi_text *text);
 
-/* A label of Prometheus. NULL as the value: "". */
+/* A Prometheus label. If `value` is NULL, "" is written. */
 struct twi_label {
 	const char *name, *value;
 };
 
 /*
- * series.c: a histogram in one line, as an object, and in Prometheus' buckets. `label` may be NULL.
+ * series.c: write a histogram as one line, as a JSON object, or in Prometheus' buckets. `label` may
+ * be NULL.
  */
 void twi_histogram_line(struct twi_text *text, const struct tw_histogram *histogram);
 void twi_histogram_object(struct twi_text *text, const struct tw_histogram *histogram);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier in all threads, which only the calling thread pays for. Between the begin and the end
- * of the call, each thread of the process passes through a full barrier (membarrier(2), private
+ * A barrier in all threads, at the cost of one system call by the caller. Between the begin and the
+ * end of the call, each thread of the process executes a full barrier (membarrier(2), private
  * expedited).
  *
- * Purpose. If one side of a store-then-load pair runs a million times as often as the other, the
- * frequent side should need no fence. So the rare side makes the barrier for both.
+ * Purpose. Two threads each store and then load what the other has stored; normally both need a
+ * fence. If one side runs a million times as often as the other, that side should need no fence. So
+ * the rare side makes this barrier for both.
  */
 #ifndef TWI_THREAD_BARRIER_H
 #define TWI_THREAD_BARRIER_H
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 
 /*
- * Returns false if the system has no such barrier. Then each side must have its own fence. The
+ * Returns whether the system has such a barrier. If not, each side must have its own fence. The
  * answer never changes.
  */
 bool twi_barrier_able(void);

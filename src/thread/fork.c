@@ -21,8 +21,8 @@ static bool handled;                 /* [const] between forks */
 void twi_fork_watch(void)
 {
 	/*
-	 * RELAXED: a flag that only rises. A later fork by any thread reads it, and libc's lock
-	 * orders the two.
+	 * RELAXED: the flag is set once and never cleared. A fork by another thread reads it in the
+	 * child, and libc's lock around fork orders the two.
 	 */
 	twi_store_relaxed(&watching, true);
 }
@@ -68,8 +68,8 @@ static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 }
 
 /*
- * Runs after the handler of thread.c, because handlers of the child run in the order of their
- * registration.
+ * Runs after the handler of thread.c, because child handlers run in the order in which they were
+ * registered.
  */
 static void child_mended(void)
 {
@@ -80,15 +80,12 @@ static void child_mended(void)
 int twi_fork_handlers_enable(void)
 {
 	/*
-	 * A thread that does not exist here may hold a lock of liburcu. The child's next fork would
-	 * wait for that lock for ever.
+	 * In this child, a lock of liburcu may be held by a thread that does not exist here. With
+	 * the handlers, the child's next fork would wait for that lock for ever.
 	 */
 	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
 		return -EPERM;
-	/*
-	 * RELAXED, all of it: the first caller registers the handlers, and the flag publishes
-	 * nothing else.
-	 */
+	/* RELAXED, all of it: the flag only decides which caller registers the handlers. */
 	if (twi_exchange_relaxed(&handlers_wanted, true))
 		return 0;
 	if (pthread_atfork(twi_rcu_fork_begin, twi_rcu_fork_parent, child_mended) == 0)

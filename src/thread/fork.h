@@ -4,15 +4,16 @@
  * the child takes over the engines (engine/recover.c).
  *
  * The child's view. fork copies the memory while the other threads continue. For each of them, the
- * copy contains all writes up to some point, and none after it. If the copy contains a thread's
- * steps after it has read a value, it also contains the write of that value. So a child sees what a
- * thread would see that acquires all values at that moment. If it finds a value that was stored
- * with release, it also finds the stores before that release (E70). If nothing orders two stores,
- * the child may find one without the other.
+ * copy contains all writes up to some point, and none after it. If the copy contains what a thread
+ * wrote after it had read a value, it also contains the write of that value. So the child's view is
+ * that of a thread that acquires all values at that moment. If the child finds a value that was
+ * stored with release, it also finds the stores before that release (E70). If nothing orders two
+ * stores, the child may find one without the other.
  *
- * liburcu. In the copy, its locks may be held by threads that do not exist in the child, and its
- * list of threads names them. Only liburcu's own handlers around the fork repair that. They hang if
- * they run twice, so this library registers them only if a program asks for them.
+ * liburcu. In the copy, liburcu's locks may be held by threads that do not exist in the child, and
+ * its list of threads still has these threads. Only liburcu's own fork handlers repair that. They
+ * hang if they run twice around one fork, so this library registers them only if a program asks for
+ * them.
  */
 #ifndef TWI_THREAD_FORK_H
 #define TWI_THREAD_FORK_H
@@ -21,28 +22,30 @@
 #include <stdint.h>
 
 /*
- * How often this process and its ancestors have forked while they had engines. If it is not 0, each
- * handle is checked before it is used. Programs with ThreadSanitizer begin with TWI_FORK_LOOK, so
- * that this check always runs (base/tsan.h). [const] between forks
+ * How often this process and its ancestors have forked while they had engines. If it is not 0,
+ * calls check for each handle whether it is the parent's. Programs with ThreadSanitizer begin with
+ * TWI_FORK_LOOK, so that this check always runs (base/tsan.h). [const] between forks
  */
 extern uint32_t twi_fork_epoch;
 
-/* A bit of the epoch that counts no fork. If it is set, handles are checked as after a fork. */
+/*
+ * A bit of the epoch that does not count forks. If it is set, handles are checked as after a fork.
+ */
 #define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
-/* The epoch in which this process last made the library its own. [atomic] */
+/* The value of twi_fork_epoch when this process last made the library its own. [atomic] */
 extern _Atomic uint32_t twi_fork_taken;
 
-/* Makes forks count from now on. Called when an engine is made. */
+/* Makes twi_fork_count count from now on. Called when an engine is made. */
 void twi_fork_watch(void);
 
 /*
- * Counts a fork. Called first in each child, before anything else of the library. `from_callback`:
+ * Counts a fork. Called in each child before any other function of the library. `from_callback`:
  * the forking thread was inside a callback.
  */
 void twi_fork_count(bool from_callback);
 
-/* Returns whether the library, with all its data, still belongs to a parent. */
+/* Returns whether this is a forked child that has not made the library its own yet. */
 bool twi_forked(void);
 
 /* Makes the library this process's own from here on. */
@@ -52,8 +55,9 @@ void twi_fork_take(void);
 bool twi_fork_inside(void);
 
 /*
- * Lets liburcu's handlers run around each fork from now on. Returns 0, even if an earlier call has
- * done so; -ENOMEM; or -EPERM if they did not run around the fork that began this process.
+ * Registers liburcu's fork handlers, which then run around each fork. Returns 0, also if an earlier
+ * call has registered them; -ENOMEM; or -EPERM if they did not run around the fork that began this
+ * process.
  */
 int twi_fork_handlers_enable(void);
 

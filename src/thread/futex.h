@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system call behind every wait of the library. Each wait may return spuriously.
+ * The futex system call, by which the library's threads wait for each other. Each wait may return
+ * spuriously.
  */
 #ifndef TWI_THREAD_FUTEX_H
 #define TWI_THREAD_FUTEX_H
@@ -11,14 +12,14 @@
 #include <time.h>
 
 /*
- * Sleeps while *word is `value`, until a wake or until CLOCK_MONOTONIC reaches `until_ns`
- * (INT64_MAX: never). Returns -ETIMEDOUT when that time has come, otherwise 0.
+ * Sleeps while *word is `value`, until a wake-up or until CLOCK_MONOTONIC reaches `until_ns`
+ * (INT64_MAX: no limit). Returns -ETIMEDOUT if that time has come, otherwise 0.
  */
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 
 /*
- * Returns the time `until_ns` for a wait that begins now. INT64_MAX stands for a wait without a
- * limit.
+ * Returns the time of CLOCK_MONOTONIC at which a wait that begins now and lasts `timeout_ns` must
+ * end. INT64_MAX, as argument and as result, means no limit.
  */
 int64_t twi_until_ns(int64_t timeout_ns);
 
@@ -32,8 +33,8 @@ static inline int64_t twi_monotonic_ns(void)
 }
 
 /*
- * Wakes every sleeper on `word`. Does not read through the pointer, because the memory may already
- * be freed.
+ * Wakes every thread that sleeps on `word`. Does not read through the pointer, so the memory may
+ * already be freed.
  */
 void twi_futex_wake(_Atomic uint32_t *word);
 

@@ -12,8 +12,8 @@ void twi_log_set(const struct tw_log *log)
 {
 	twi_tsan_release(&current_log);
 	/*
-	 * E11: pairs with twi_log(). Publishes the struct. Otherwise a thread could call through a
-	 * half-written one.
+	 * E11: pairs with twi_log(). Publishes the struct. Otherwise a thread could read a
+	 * half-written struct and call a wrong hook.
 	 */
 	twi_store_release(&current_log, log);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place where the worker sleeps, and the steps that wake it. There is one sleeper and any
- * number of wakers. The sleeper waits on a futex. In loop mode the caller's event loop sleeps
- * instead, and a waker sets a timer descriptor to "now" (turn/poll.c). A driven park has a function
- * instead of a descriptor: the waker calls it, and it makes another thread poll (scaled/scaled.h).
+ * A park: where a worker sleeps, and how other threads wake it. There is one sleeper and any number
+ * of wakers. The sleeper waits on a futex, or on file descriptors (thread/park_fd.h). In loop mode
+ * the caller's event loop sleeps instead, and a waker sets a timer descriptor to "now"
+ * (turn/poll.c). A driven park has a function instead of a descriptor. The waker calls this
+ * function, which makes another thread poll (scaled/scaled.h).
  *
  * Protocol. The sleeper publishes that it is about to sleep (E8), looks once more at every reason
  * to stay awake, and waits. A waker first makes its reason visible, then checks whether the worker
- * sleeps. Both sides store, then load, all sequentially consistent. So at least one of them sees
- * the other, and no wake is lost. Only the waker whose exchange finds PARKED makes the wake-up, so
- * there is at most one system call per sleep. The sleeper waits on the state word itself, or on
- * file descriptors (thread/park_fd.h).
+ * sleeps. Both sides store, then load, all sequentially consistent. So at least one side sees the
+ * other's store, and no wake-up is lost. Several wakers may find PARKED. Only the one that replaces
+ * it makes the system call, so there is at most one per sleep.
  *
  * Progress. prepare, cancel and wake are wait-free; wait blocks.
  */
@@ -33,16 +33,17 @@ void twi_park_fd_raise(int event_fd);
 
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
-	int event_fd;          /* [const] wakers raise it; -1: the word is a futex */
-	int wait_fd;           /* [const] the sleeper waits on it and on a timer */
+	int event_fd;          /* [const] wakers raise it; -1: `word` is the futex */
+	int wait_fd;           /* [const] the timerfd of park_fd.h */
 	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
-	int timer_fd;           /* [handoff E8] made while awake; read by a waker that saw PARKED */
+	int timer_fd;           /* [handoff E8] set while awake; read by a waker that saw PARKED */
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
 };
 
 /*
- * What wakers of driven parks call, maybe inside a read-side section. One layer alone makes driven parks, so
- * the park has no field for it: its fields fill a cache line with the other reasons to wake up. [atomic]
+ * The function that wakers of driven parks call, maybe inside an RCU section. It is a global
+ * variable, because only one layer makes driven parks, and because the park must share a cache line
+ * with the other reasons to wake up. [atomic]
  */
 typedef void twi_park_driver(struct twi_park *park);
 extern _Atomic(twi_park_driver *) twi_park_drives;
@@ -58,24 +59,30 @@ static inline void twi_park_init(struct twi_park *park)
 /* Makes the park a driven one. No other thread may have it yet. */
 static inline void twi_park_drive(struct twi_park *park, twi_park_driver *driver)
 {
-	/* RELAXED: each call stores the same. E8 hands it to wakers together with timer_fd. */
+	/*
+	 * RELAXED: each call stores the same pointer. The waker's load of PARKED (E8) makes it
+	 * visible together with timer_fd.
+	 */
 	twi_store_relaxed(&twi_park_drives, driver);
 	park->timer_fd = TWI_TIMER_FD_DRIVEN;
 }
 
-/* The sleeper calls it before its last look at the reasons to stay awake. */
+/*
+ * Publishes that the sleeper is about to sleep. The sleeper calls it before its last look at the
+ * reasons to stay awake.
+ */
 static inline void twi_park_prepare(struct twi_park *park)
 {
 	TWI_TEST_POINT("park:preparing");
 	/*
-	 * E8: pairs with twi_park_wake(). PARKED must be stored before the reasons are loaded,
-	 * otherwise a wake could be lost.
+	 * E8: pairs with twi_park_wake(). PARKED must be stored before the reasons are loaded.
+	 * Otherwise a wake-up could be lost.
 	 */
 	twi_store_seq_cst(&park->word, TWI_PARKED);
 	TWI_TEST_POINT("park:prepared");
 }
 
-/* The sleeper calls it when it finds a reason to stay awake, and after it wakes up. */
+/* The sleeper calls this when it finds a reason to stay awake, and after it wakes up. */
 static inline void twi_park_done(struct twi_park *park)
 {
 	/*
@@ -85,7 +92,10 @@ static inline void twi_park_done(struct twi_park *park)
 	twi_store_relaxed(&park->word, TWI_AWAKE);
 }
 
-/* The sleeper waits until a wake or `until_ns` of CLOCK_MONOTONIC. May return early. */
+/*
+ * Waits until a wake-up or until `until_ns` of CLOCK_MONOTONIC. May return early. Only the sleeper
+ * calls it.
+ */
 static inline void twi_park_wait(struct twi_park *park, int64_t until_ns)
 {
 	(void)twi_futex_wait(&park->word, TWI_PARKED, until_ns);
@@ -99,8 +109,8 @@ static inline bool twi_park_undisturbed(struct twi_park *park)
 }
 
 /*
- * Makes the system call of a wake-up. The park may already be gone, so the caller has copied the
- * descriptor.
+ * Makes the system call of a wake-up. Does not read the park, which may already be freed: the
+ * caller has copied the descriptor before.
  */
 static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 {
@@ -110,10 +120,13 @@ static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 		twi_park_fd_raise(event_fd);
 }
 
-/* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is about to. */
+/* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is just doing so. */
 static inline bool twi_park_take_back(struct twi_park *park)
 {
-	/* RELAXED: as above. The look before the next sleep finds the reasons (E8). */
+	/*
+	 * RELAXED: as above. Before its next sleep, the owner looks at all reasons to stay awake
+	 * (E8).
+	 */
 	return twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_AWAKE;
 }
 
@@ -126,16 +139,23 @@ static inline void twi_park_kick(struct twi_park *park, int timer_fd)
 	}
 	twi_timer_fd_set(timer_fd, TWI_TIMER_FD_NOW);
 	TWI_TEST_POINT("park:kicked");
-	/* RELAXED: the kernel's order of the settings is enough, see turn/timer.h. */
+	/*
+	 * RELAXED: the kernel orders the settings of the timer, and that is enough (turn/timer.h).
+	 */
 	(void)twi_fetch_add_relaxed(&park->kicks, 1);
 }
 
-/* Any thread may call it, after it has made its reason visible by a seq_cst store or exchange. */
+/*
+ * Wakes the sleeper if it sleeps. Any thread may call it, after it has made its reason visible by a
+ * seq_cst store or exchange.
+ */
 static inline void twi_park_wake(struct twi_park *park)
 {
 	int event_fd, timer_fd;
 
-	/* E8: pairs with twi_park_prepare(). The reason must be stored before this load. */
+	/*
+	 * E8: pairs with twi_park_prepare(). The caller's reason must be stored before this load.
+	 */
 	if (TWI_LIKELY(twi_load_seq_cst(&park->word) == TWI_AWAKE))
 		return;
 	TWI_TEST_POINT("park:waking");

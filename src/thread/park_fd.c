@@ -49,7 +49,10 @@ void twi_park_fd_raise(int event_fd)
 	(void)!write(event_fd, &one, sizeof one);
 }
 
-/* A time of zero would turn the timer off, so zero is used only if the time never comes. */
+/*
+ * Sets the timer. INT64_MAX turns it off. The kernel takes a time of zero as "off", so a time of
+ * zero or less is replaced by 1.
+ */
 static void timer_set(const struct twi_park *park, int64_t until_ns)
 {
 	struct itimerspec timer = {.it_value = {0, 0}};

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A park on file descriptors, for a worker whose clock no futex can wait by: a timerfd for the time
- * and an eventfd for the wake.
+ * A park on file descriptors, for a worker that uses a clock by which a futex cannot wait. It has a
+ * timerfd for the time and an eventfd for wake-ups.
  *
- * No wake is lost. prepare and wake are those of thread/park.h, on the same state word. If a waker
- * comes after prepare, it makes the exchange and raises the eventfd, which stays raised until it is
- * read. So it does not matter whether the sleeper polls already. The sleeper reads the eventfd
- * after the poll and before the next prepare. A waker of the next sleep raises it after that
- * prepare, because it must have seen PARKED in the state word. So the sleeper never clears a
- * wake-up that was meant for a later sleep. A late wake-up of an earlier sleep ends the next sleep
- * without a reason, and is cleared then.
+ * No wake-up is lost. prepare and wake are those of thread/park.h, on the same state word. A waker
+ * that finds PARKED raises the eventfd, which stays raised until it is read. So it does not matter
+ * whether the sleeper has already begun to poll.
  *
- * The timerfd holds an absolute time of its own clock. The timer also expires if that time passed
- * during a suspend. A new setting cancels an earlier expiry.
+ * The sleeper reads the eventfd after the poll and before the next prepare. A waker of the next
+ * sleep must have seen that prepare's PARKED, so it raises the eventfd after the read. So the
+ * sleeper never clears a wake-up that was meant for a later sleep. If a waker is late and raises
+ * the eventfd after its sleep has ended, the next sleep ends without a reason, and clears the
+ * eventfd.
+ *
+ * The timerfd is set to an absolute time of the worker's clock. The timer also expires if that time
+ * passes while the machine is suspended. A new setting cancels an earlier expiry.
  */
 #ifndef TWI_THREAD_PARK_FD_H
 #define TWI_THREAD_PARK_FD_H
@@ -23,12 +25,12 @@
 #include <time.h>
 
 /*
- * The park must not be shared yet. Returns 0; -ENOMEM if no descriptor is left; -EOPNOTSUPP if the
- * system has no such timer.
+ * Opens the descriptors. No other thread may have the park yet. Returns 0; -ENOMEM if no descriptor
+ * is left; -EOPNOTSUPP if the system has no such timer.
  */
 int twi_park_fd_open(struct twi_park *park, clockid_t clock);
 
-/* Must be called when no thread waits on the park, and none will wake it. */
+/* Closes the descriptors. No thread may wait on the park, and none may wake it any more. */
 void twi_park_fd_close(struct twi_park *park);
 
 /*

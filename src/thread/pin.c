@@ -6,8 +6,8 @@
 
 enum {
 	/*
-	 * How soon to look again. A thread stays between set and clear for longer only if it has
-	 * lost its CPU.
+	 * How soon to look again. A thread stays between set and clear for longer only if it was
+	 * preempted.
 	 */
 	LOOK_AGAIN_NS = 100 * 1000,
 };
@@ -20,16 +20,16 @@ struct twi_pin *twi_pin_of_lane(uint32_t lane)
 }
 
 /*
- * Looks again after a while by itself. Otherwise each clear would have to check for a sleeper to
- * wake.
+ * Waits until the pin does not hold `engine`. Looks again and again, because otherwise each clear
+ * would have to check whether a thread waits, and wake it.
  */
 static void pin_wait(struct twi_pin *pin, const void *engine)
 {
 	static _Atomic uint32_t nobody; /* [const] */
 
 	/*
-	 * E100: pairs with twi_pin_set() and twi_pin_clear(). The thread's writes to the engine
-	 * come before its memory is freed.
+	 * E100: pairs with twi_pin_set() and twi_pin_clear(), so that the pinning thread's writes
+	 * to the engine come before the engine is freed.
 	 */
 	while (twi_load_acquire(&pin->engine) == engine)
 		(void)twi_futex_wait(&nobody, 0, twi_until_ns(LOOK_AGAIN_NS));

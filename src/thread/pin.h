@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pins. A pin keeps the memory of one engine for the few steps of one thread. It is a hazard
- * pointer, which the swap of a timeout's state word validates.
+ * Pins. A pin keeps the memory of one engine from being freed while one thread makes a few steps.
+ * It is a hazard pointer that is validated by the swap of a timeout's state word.
  *
- * Why. A rescheduler counts in the engine after its swap, when its timeout no longer keeps the
- * engine. A critical section (thread/rcu.h) keeps the engine too, but its entry and exit take 20
- * instructions more. A pin takes two stores, to a cache line that only this thread writes.
+ * Why. A rescheduler raises a counter in the engine after its swap. By then the timeout may have
+ * ended, and the engine may be freed. An RCU section (thread/rcu.h) would also keep the engine, but
+ * entering and leaving it takes 20 instructions more. A pin takes two stores, to a cache line that
+ * only this thread writes.
  *
  * Protocol. The thread stores the engine's address in its pin, swaps the state word of a pending
- * timeout of that engine, writes to the engine, and clears the pin. The finisher of an engine waits
- * until no pin holds its address. It does so after all timeouts have ended, and before it publishes
- * STOPPED.
+ * timeout of that engine, writes to the engine, and clears the pin. The finisher is the thread that
+ * completes the engine's stop. After all timeouts have ended, and before it publishes STOPPED, it
+ * waits until no pin holds the engine's address.
  *
- * The finisher misses no pin, and no fence is needed for that. A swap that succeeds comes before
- * the end of its timeout. The step that ends a rescheduled timeout acquires that swap's release,
- * and with it the pin that was stored before. All ends come before the finisher's wait. So the
- * finisher reads the engine's address, or a later value of the pin. A later value was stored after
- * the thread wrote to the engine (E100).
+ * The finisher misses no pin, although the pin needs no fence. If the swap succeeds, it comes
+ * before the end of its timeout. The step that ends the timeout acquires what the swap releases,
+ * and with it the store to the pin. All ends come before the finisher's wait. So the finisher reads
+ * the engine's address in the pin, or a later value. A later value was stored after the thread
+ * wrote to the engine (E100).
  *
- * If the swap fails, the thread touches nothing of the engine. The address may then be that of a
- * freed engine, or of another engine at the same place. No thread follows it. The finisher of that
- * other engine waits in vain, until the thread clears the pin.
+ * If the swap fails, the thread does not touch the engine. The address in the pin may then be that
+ * of a freed engine, or of a new engine at the same address. No thread follows it. The finisher of
+ * the new engine at worst waits needlessly, until the thread clears the pin.
  *
- * Ownership. Each of the lane numbers 0 to 62 has one pin. Only the thread that has the lane writes
- * it. Threads that share the last lane have no pin, and use a critical section instead.
+ * Ownership. Each of the lane numbers 0 to 62 has one pin. Only the thread with that lane number
+ * writes it. All other threads have no pin, and use an RCU section instead.
  *
- * Progress. set and clear are wait-free. wait blocks for threads between set and clear, as a grace
- * period blocks for critical sections.
+ * Progress. set and clear are wait-free. wait blocks while threads are between set and clear, as a
+ * grace period does for RCU sections.
  */
 #ifndef TWI_THREAD_PIN_H
 #define TWI_THREAD_PIN_H
@@ -40,21 +41,24 @@ struct twi_pin {
 	TWI_CACHE_ALIGNED _Atomic(const void *) engine; /* [producer E100] NULL: none */
 };
 
-/* pin.c: the pin of a lane; NULL for the shared lane. */
+/* pin.c: returns the pin of a lane; NULL for the shared lane. */
 struct twi_pin *twi_pin_of_lane(uint32_t lane);
 
 /* pin.c: waits until no pin holds this engine. All timeouts of the engine must have ended. */
 void twi_pins_wait(const void *engine);
 
-/* pin.c: called in a forked child, because the threads that had pins do not exist there. */
+/*
+ * pin.c: clears all pins. Called in a forked child, because the threads that had set them do not
+ * exist there.
+ */
 void twi_pins_forget(void);
 
-/* Must be called before the swap. */
+/* Pins the engine. Must be called before the swap. */
 static inline void twi_pin_set(struct twi_pin *pin, const void *engine)
 {
 	/*
-	 * E100: pairs with pin_wait(). If a finisher reads this instead of its own engine's
-	 * address, it must see all that the thread wrote to that engine before.
+	 * E100: pairs with pin_wait(). If the finisher of the engine that was pinned before reads
+	 * this new address, it must see all that the thread wrote to its engine.
 	 */
 	twi_store_release(&pin->engine, engine);
 }
@@ -62,7 +66,7 @@ static inline void twi_pin_set(struct twi_pin *pin, const void *engine)
 static inline void twi_pin_clear(struct twi_pin *pin)
 {
 	/*
-	 * E100: pairs with pin_wait(). The writes to the engine must come before its memory is
+	 * E100: pairs with pin_wait(). The writes to the engine must come before the engine is
 	 * freed.
 	 */
 	twi_store_release(&pin->engine, NULL);

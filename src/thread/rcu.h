@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * liburcu's bulletproof flavour, in the three calls that the engine needs.
+ * The calls of liburcu's bulletproof flavour that the engine needs: enter and leave a read-side
+ * critical section ("RCU section"), and wait for a grace period.
  *
- * Purpose. If a thread may push to an engine's queues, it does so inside a section, from its look
- * at the engine's state to the end of its push. stop changes the state and waits for a grace
- * period. Then every push that saw the old state is complete, and no later one can begin (edge
- * E10).
+ * Purpose. A thread that pushes to an engine's queues is inside an RCU section from its look at the
+ * engine's state to the end of its push. Stop changes the state and waits for a grace period. Then
+ * every push that saw the old state is complete, and no later one can begin (edge E10).
  *
- * Licence. _LGPL_SOURCE inlines the sections, here and nowhere else. They are small inline
- * functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program with free sources.
- * Sanitizer builds call the library instead, and report the edge to ThreadSanitizer.
+ * Licence. With _LGPL_SOURCE, liburcu's enter and leave are inlined, here and nowhere else. They
+ * are small inline functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program
+ * with free sources. Sanitizer builds call liburcu's functions instead, and report the edge to
+ * ThreadSanitizer.
  *
- * Progress. enter and leave are wait-free. But a thread's first enter registers it, which takes a
- * mutex inside liburcu; tw_thread_attach does that ahead. synchronize blocks for other threads'
- * sections.
+ * Progress. enter and leave are wait-free. But a thread's first enter registers the thread, which
+ * takes a mutex inside liburcu; tw_thread_attach does that in advance. synchronize blocks until
+ * other threads leave their RCU sections.
  */
 #ifndef TWI_THREAD_RCU_H
 #define TWI_THREAD_RCU_H
@@ -39,9 +40,9 @@ extern char twi_rcu_tsan_edge;
 #endif
 
 /*
- * Returns whether this thread can enter a section without a call of liburcu. If the caller has
- * checked that, the compiler drops the check in enter. A function without another call on that code
- * path then needs no stack frame.
+ * Returns whether this thread can enter an RCU section without a call of liburcu. If the caller has
+ * checked that, the compiler drops the check in enter. If the code path has no other call, its
+ * function needs no stack frame.
  */
 static inline bool twi_rcu_ready(void)
 {
@@ -64,8 +65,8 @@ static inline void twi_rcu_leave(void)
 }
 
 /*
- * E10: waits until each section that began before has ended. Must not be called inside a section or
- * in a callback.
+ * E10: waits for a grace period: until each RCU section that began before has ended. Must not be
+ * called inside an RCU section or in a callback.
  */
 static inline void twi_rcu_synchronize(void)
 {
@@ -87,8 +88,8 @@ static inline void twi_rcu_register_thread(void)
 }
 
 /*
- * Must be called around a fork, and never inside a section, because they wait for grace periods
- * under way.
+ * These three must be called around a fork, and never inside an RCU section, because they wait for
+ * grace periods under way.
  */
 static inline void twi_rcu_fork_begin(void)
 {

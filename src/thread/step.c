@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 enum {
-	/* More than any system needs for a thread that makes two system calls. */
+	/* The thread makes only two system calls. No system needs more stack for that. */
 	STACK_BYTES = 256 * 1024,
 };
 
-/* Returns 0, also if the clock was set during the call; the descriptor is then readable again. */
+/*
+ * Arms the timer again. Returns 0, also if the clock was set during the call; the descriptor is
+ * then readable again.
+ */
 static int timer_arm(int fd)
 {
 	const struct itimerspec never = {.it_value = {.tv_sec = INT64_MAX / TWI_NS_PER_S}};
@@ -27,7 +30,7 @@ static int timer_arm(int fd)
 	return 0;
 }
 
-/* Makes the descriptor readable, now and for ever. */
+/* Makes the descriptor readable for ever. Used to end the thread's read. */
 static void timer_fire(int fd)
 {
 	const struct itimerspec now = {.it_value = {.tv_nsec = 1}};
@@ -35,7 +38,10 @@ static void timer_fire(int fd)
 	(void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &now, NULL);
 }
 
-/* Waits until the clock is set. False if the watch ends, or the system no longer lets us wait. */
+/*
+ * Waits until the clock is set. Returns false if the watch must end, or if the system no longer
+ * lets the thread wait.
+ */
 static bool step_wait(struct twi_step_watch *watch)
 {
 	uint64_t expired;
@@ -46,9 +52,9 @@ static bool step_wait(struct twi_step_watch *watch)
 	if (timer_arm(watch->fd) != 0)
 		return false;
 	/*
-	 * RELAXED: the kernel makes the two settings of the timer in some order. If ours came last,
-	 * we see what was stored before the other. Otherwise the timer is fired, and ends the next
-	 * read.
+	 * RELAXED: this thread and twi_step_watch_end() both set the timer, and the kernel orders
+	 * the two settings. If ours comes last, we see the `ending` that was stored before the
+	 * other. If the other comes last, the timer stays readable, and ends the next read.
 	 */
 	return !twi_load_relaxed(&watch->ending);
 }
@@ -62,7 +68,10 @@ static void *watch_body(void *argument)
 	return NULL;
 }
 
-/* The thread inherits the mask of signals, so it never runs one of the program's handlers. */
+/*
+ * Makes the thread with its signals blocked, so that it never runs the program's signal handlers. A
+ * new thread inherits the mask.
+ */
 static int thread_make(struct twi_step_watch *watch)
 {
 	pthread_attr_t attributes;
@@ -87,7 +96,7 @@ int twi_step_watch_start(struct twi_step_watch *watch, void (*stepped)(void *con
 
 	watch->stepped = stepped;
 	watch->context = context;
-	/* RELAXED: the thread is made later. */
+	/* RELAXED: pthread_create publishes this store to the thread. */
 	twi_store_relaxed(&watch->ending, false);
 	watch->fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
 	if (watch->fd < 0)
@@ -104,7 +113,7 @@ void twi_step_watch_end(struct twi_step_watch *watch)
 {
 	int cancel_state;
 
-	/* RELAXED: as in step_wait. Must be before the timer is fired. */
+	/* RELAXED: as in step_wait(). Must be stored before the timer is fired. */
 	twi_store_relaxed(&watch->ending, true);
 	timer_fire(watch->fd);
 	/* If the caller were cancelled here, it could not know whether the thread still runs. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notices that the wall clock was set. A timer descriptor of the kernel waits for a time that never
- * comes, and becomes readable when the wall clock is set (TFD_TIMER_CANCEL_ON_SET). No futex counts
- * such an event, and the descriptor of a loop counts another clock. So a thread waits for it, and
- * calls `stepped`.
+ * Notices that the wall clock was set. A timer descriptor (timerfd) is set to a time that never
+ * comes, and becomes readable when the wall clock is set (TFD_TIMER_CANCEL_ON_SET). A futex cannot
+ * wait for this event, and the descriptor of a loop uses another clock. So a separate thread waits
+ * on the timer descriptor, and calls `stepped`.
  *
- * Order. The thread arms the timer again before it calls `stepped`. So `stepped` comes after each
- * step that the thread has not waited for yet, and none is lost.
+ * Order. The thread arms the timer again before it calls `stepped`. If the clock is set after that,
+ * the descriptor becomes readable again, and `stepped` is called once more. So no step is lost.
  */
 #ifndef TWI_THREAD_STEP_H
 #define TWI_THREAD_STEP_H
@@ -23,7 +23,7 @@ struct twi_step_watch {
 };
 
 /*
- * Starts to watch. A step from the return on is noticed. Returns 0; -ENOMEM if no descriptor or
+ * Starts to watch. Every step after the return is noticed. Returns 0; -ENOMEM if no descriptor or
  * thread can be made; -EOPNOTSUPP if the system has no such timer.
  */
 int twi_step_watch_start(struct twi_step_watch *watch, void (*stepped)(void *context),

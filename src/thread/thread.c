@@ -16,23 +16,26 @@ char twi_rcu_tsan_edge;
 _Thread_local struct twi_thread twi_thread_self;
 
 enum {
-	/* The last round is not used, because sanitizers end their own record of a thread there. */
+	/*
+	 * The last round of destructors is not used, because sanitizers free their own data of the
+	 * thread in it.
+	 */
 	ROUNDS_SEEN = PTHREAD_DESTRUCTOR_ITERATIONS - 1,
 	LANE_WORDS = TWI_LANES_MAX / 64,
 };
 
 static pthread_key_t exit_key; /* [const] after load */
 static bool exit_key_made;     /* [const] after load */
-/* A bit for each number; that of the shared lane is never set. */
+/* A bit for each lane number. The bit of the shared lane is never set. */
 static _Atomic uint64_t lanes_taken[LANE_WORDS]; /* [atomic E7] */
 
-/* Returns the bits of the numbers in a word that a thread may have to itself. */
+/* Returns the bits of a word that stand for exclusive lane numbers: all except the shared one. */
 static uint64_t lanes_of_word(uint32_t word)
 {
 	return word == TWI_LANE_SHARED / 64 ? ~(UINT64_C(1) << TWI_LANE_SHARED % 64) : UINT64_MAX;
 }
 
-/* Takes a number of one word. Returns TWI_LANE_SHARED if none is free. */
+/* Takes a free lane number of one word. Returns TWI_LANE_SHARED if none is free. */
 static uint32_t lane_take_in(uint32_t word)
 {
 	/* RELAXED: a first guess that the compare-and-swap verifies. */
@@ -46,8 +49,8 @@ static uint32_t lane_take_in(uint32_t word)
 			return TWI_LANE_SHARED;
 		bit = (uint32_t)__builtin_ctzll(open);
 		/*
-		 * E7: pairs with lane_give(). Acquires the writes of the last owner. Without it
-		 * this thread could continue from an older count or tail.
+		 * E7: pairs with lane_give(). Acquires the last owner's writes to the lane. Without
+		 * it this thread could continue from an older counter or tail.
 		 */
 	} while (!twi_cas_acquire(&lanes_taken[word], &taken, taken | UINT64_C(1) << bit));
 	return word * 64 + bit;
@@ -94,15 +97,16 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 			pthread_setspecific(exit_key, thread) == 0;
 
 	/*
-	 * In a forked child this is skipped: a thread that does not exist there may hold a lock of
-	 * liburcu, and no call enters a section any more.
+	 * In a forked child that has not taken over the library, a lock of liburcu may be held by a
+	 * thread that does not exist there. So the registration is skipped. No call enters an RCU
+	 * section there.
 	 */
 	if (!twi_forked())
 		twi_rcu_register_thread();
 	lane_set(thread, reported ? lane_take() : TWI_LANE_SHARED);
 	/*
-	 * A stock that keeps nothing rules out every short code path, and each block that is taken
-	 * is reported (base/tsan.h).
+	 * Under ThreadSanitizer the stock keeps nothing. Then no short code path is taken, and each
+	 * block that is taken is reported (base/tsan.h).
 	 */
 	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
@@ -131,8 +135,8 @@ void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold)
 }
 
 /*
- * Closes the brackets that a thread has left open. A worker's thread has none, because its end
- * handles that (worker/role.h).
+ * Closes the holds that an ending thread has left open. The hold of a worker's thread has no
+ * `close`, because the worker's own end handles it (worker/role.h).
  */
 static void holds_close(struct twi_thread *thread)
 {
@@ -148,7 +152,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(lane_number(thread));
 	thread->attached = false;
 	thread->pin = NULL;
-	/* The next attach sets it again. */
+	/* The next attach sets wheel_of again from the holds. */
 	thread->wheel_of = NULL;
 }
 
@@ -169,7 +173,7 @@ static void thread_inherit(void)
 		/* RELAXED: no other thread exists. */
 		twi_store_relaxed(&lanes_taken[word], own_lane(word));
 	twi_pins_forget();
-	/* The wheels belong to the parent. */
+	/* The wheels of these pointers belong to the parent's engines. */
 	twi_thread_self.wheel_of = NULL;
 	twi_thread_self.holds = NULL;
 }
@@ -198,7 +202,10 @@ bool twi_thread_alone(void)
 	return others == 0;
 }
 
-/* Requests to be notified in the next round too, so that the count is the number of the round. */
+/*
+ * Called when a thread exits, in each round of destructors. Asks to be called in the next round,
+ * too, so that exit_rounds is the number of the round.
+ */
 static void thread_exits(void *argument)
 {
 	struct twi_thread *thread = argument;

@@ -2,16 +2,16 @@
 /*
  * The data that each thread keeps: a stock of blocks, a lane number, and the callback that it runs.
  *
- * Lane numbers. Each number except 63 belongs to one thread of the process at a time, so that data
- * written under it needs no locked instruction. A thread gets the lowest number that is free. The
- * numbers below 64 are near: data of that number lies in an array, and the quick paths use it.
- * Beyond them, `lane` is 63 and `far` is the number. Threads without a number of their own share
- * 63: those whose exit cannot be reported, and those beyond 65,535 threads.
+ * Lane numbers. Each number except 63 belongs to one thread of the process at a time, so that this
+ * thread needs no locked instruction to write to its lane. A thread gets the lowest number that is
+ * free. Numbers below 64 are near: their lanes lie in an array, and the quick paths use them. For a
+ * greater (far) number, `lane` is 63 and `far` is the number. Threads without a number of their own
+ * share 63: those that could exit without a report, and those beyond 65,535 threads.
  *
  * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
- * Destructors of other thread data may run after ours and use the library again. Then the thread
- * attaches again, in as many rounds as POSIX runs destructors. After that it takes and gives single
- * blocks.
+ * Destructors of other thread-specific data may run after ours and use the library again. Then the
+ * thread attaches again, and gives everything back in the next round of destructors. In the last
+ * round its exit can no longer be reported, so its stock keeps no blocks.
  */
 #ifndef TWI_THREAD_THREAD_H
 #define TWI_THREAD_THREAD_H
@@ -31,11 +31,11 @@ enum {
 struct twi_pin;
 
 /*
- * The right of one thread to touch one wheel, as its worker or in a bracket of its loop. The thread
- * opens it and closes it itself; no other thread does either.
+ * A hold: the right of one thread to touch one wheel, because it is the worker or the owner of a
+ * loop. Only this thread opens and closes the hold.
  */
 struct twi_hold {
-	struct twi_hold *next; /* a hold that the thread opened before, and still has */
+	struct twi_hold *next; /* an older hold of the thread, still open */
 	void *worker;          /* the worker whose wheel it is */
 	void (*close)(
 		void *worker); /* called if the thread ends before it closes the hold; or NULL */
@@ -46,24 +46,27 @@ struct twi_thread {
 	void *run;    /* the innermost callback that runs on this thread, or NULL */
 	void *worker; /* the worker that this thread is, or NULL */
 	/*
-	 * The worker whose wheel the thread used last and may still touch, or NULL. If it is not
-	 * NULL, the thread is attached.
+	 * The worker of the wheel that the thread used last and may still touch, or NULL. If it is
+	 * not NULL, the thread is attached.
 	 */
 	void *wheel_of;
-	/* The latest first. If there is one, and the thread is attached, wheel_of is not NULL. */
+	/*
+	 * The thread's open holds, the latest first. If there is one, and the thread is attached,
+	 * wheel_of is not NULL.
+	 */
 	struct twi_hold *holds;
 	uint32_t lane;   /* its lane number, while attached; if far, 63 */
 	uint32_t far;    /* its lane number if that is 64 or more, otherwise 0 */
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
-	/* The pin of the thread's lane, or NULL if it has no near lane of its own. */
+	/* The pin of the thread's lane, or NULL if the thread has no near lane of its own. */
 	struct twi_pin *pin;
 	bool attached;
-	uint8_t exit_rounds; /* how often its exit was reported so far */
+	uint8_t exit_rounds; /* rounds in which its exit was reported */
 };
 
 extern _Thread_local struct twi_thread twi_thread_self;
 
-/* Gives the thread its lane number, and arranges that its exit is reported. */
+/* Gives the thread its lane number, and makes sure that its exit is reported. */
 void twi_thread_attach(struct twi_thread *thread);
 
 /* Gives back everything that the thread keeps. */
@@ -75,7 +78,7 @@ void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold);
 /* Closes a hold of this thread, if it is open. */
 void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold);
 
-/* Returns whether no thread but the calling one has a lane of its own. */
+/* Returns whether no other thread than the calling one has a lane of its own. */
 bool twi_thread_alone(void);
 
 static inline struct twi_thread *twi_thread(void)

@@ -25,7 +25,7 @@ void twi_timer_fd_set(int fd, int64_t until_ns)
 {
 	struct itimerspec timer = {.it_value = {.tv_sec = 0}};
 
-	/* To the kernel a time of zero means never. */
+	/* A time of zero would turn the kernel's timer off. */
 	if (until_ns < TWI_TIMER_FD_NOW)
 		until_ns = TWI_TIMER_FD_NOW;
 	if (until_ns != INT64_MAX) {

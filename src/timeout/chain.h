@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The part of a periodic timeout that is not in its node. It is a second block of the pool, and the
- * node's `arg` points to it. No memory is allocated between two runs, and a one-shot node stays as
- * it is.
+ * node's `arg` points to it. So no memory is allocated between two runs, and the nodes of one-shot
+ * timeouts need no extra fields.
  *
- * Ownership. The grid, the period, the random state and the count belong to the producer until its
- * push.
- * Afterwards they belong to the thread that runs the chain, from one run to the next (E4, by the
- * node's state word). All other fields are constant. The block ends with the chain. The thread that
- * ends the chain by the last step of the node's word gives the block back: a canceller that finds
- * the chain waiting, the thread that ends its last run, or stop.
+ * Ownership. The producer owns scheduled_ns, period_ns, random and runs_left until its push.
+ * Afterwards the thread that runs the chain owns them, and hands them from one run to the next (E4,
+ * by the node's state word). All other fields are constant. When the chain ends, the thread that
+ * makes the last step of the node's state word frees the block. That is a canceller that finds the
+ * chain waiting, the thread that ends its last run, or stop.
  *
- * The block was a node before and will be one again. Meanwhile stale handles and stale ring entries
- * may name it. Through these a reader finds a word in a final state, of a later generation, where a
- * node has its word, and NULL where a node has its engine. The other fields that they read are
- * atomics, which change only at birth, after the word (E4).
+ * The block was a node before and will be one again, so stale handles and stale ring entries may
+ * name it. A thread that follows one of these reads the block as a node. Where a node has its state
+ * word, it finds a final state of a later generation. Where a node has its engine, it finds NULL.
+ * The other fields that it may read are atomics, which are set when the chain begins, after the
+ * word (E4).
  */
 #ifndef TWI_TIMEOUT_CHAIN_H
 #define TWI_TIMEOUT_CHAIN_H
@@ -24,14 +24,14 @@
 #include <tickwheel/periodic.h>
 
 struct twi_chain {
-	int64_t scheduled_ns; /* [handoff E4] of the run that waits or runs, without its jitter */
+	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] always in a final state */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, except in recovery */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
-	_Atomic(void *) arg;                /* [handoff E4] the user's */
-	uint64_t runs_left;                 /* [handoff E4] includes the waiting one; 0: no limit */
+	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
+	uint64_t runs_left;                 /* [handoff E4] with the waiting one; 0: no limit */
 };
 
 _Static_assert(sizeof(struct twi_chain) == TWI_BLOCK_BYTES, "a chain's own is one block");
@@ -44,8 +44,8 @@ _Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node
 	       "a stale reader finds atomics");
 
 /*
- * The mode of a timeout at a date of the wall clock (expiry/wall.h), which has one run. Its period
- * is the date. Users cannot set this mode.
+ * The mode of a chain that waits for a date of the wall clock (expiry/wall.h). It has one run, and
+ * period_ns is the date. Users cannot set this mode.
  */
 #define TWI_RULE_WALL UINT32_C(0xff)
 
@@ -70,29 +70,30 @@ static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
 }
 
 /*
- * RELAXED: it is written at the birth and by the thread that runs the chain, and travels with the
- * node. A thread that reads a date from outside looks at the state word again.
+ * RELAXED: the field is written when the chain begins and by the thread that runs the chain, and is
+ * published with the node. A thread that does not run the chain, and reads a date, must check the
+ * node's state word afterwards.
  */
 static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->period_ns);
 }
 
-/* Must be called inside a run of the chain. RELAXED: as above. */
+/* Sets the period. Must be called inside a run of the chain. RELAXED: as above. */
 static inline void twi_chain_period_set(struct twi_chain *chain, int64_t period_ns)
 {
 	twi_store_relaxed(&chain->period_ns, period_ns);
 }
 
-/* RELAXED: it is constant, and published with the node. */
+/* RELAXED: the rule is constant, and is published with the node. */
 static inline uint64_t twi_chain_rule(struct twi_chain *chain)
 {
 	return twi_load_relaxed(&chain->rule);
 }
 
 /*
- * Pairs with the birth. A reader that finds a later owner's argument also finds in the node's word
- * that this chain has ended.
+ * E4: pairs with twi_chain_begin. If a reader gets the argument of a later owner of the block, it
+ * then finds in the node's state word that this chain has ended.
  */
 static inline void *twi_chain_arg(struct twi_chain *chain)
 {
@@ -100,22 +101,22 @@ static inline void *twi_chain_arg(struct twi_chain *chain)
 }
 
 /*
- * Returns the chain of a periodic node. The caller must have seen the node alive, and must still be
- * allowed to change it.
+ * Returns the chain of a periodic node. The caller must have seen the timeout alive, and must own
+ * the node, so that the chain cannot end meanwhile.
  */
 static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 {
 	return twi_node_arg(node);
 }
 
-/* Turns a block into the state of a new chain. Its grid begins at the node's deadline. */
+/* Turns a block into a new chain. The caller has set scheduled_ns, the time of the first run. */
 static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)
 {
 	/* RELAXED: the caller owns the block, so no other thread changes its word. */
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&chain->word));
 
-	/* E4: as at a node's birth. But no thread has a handle of this block. */
+	/* E4: as in twi_node_begin. But no thread ever gets a handle that names this block. */
 	twi_store_release(&chain->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);

@@ -2,11 +2,11 @@
 /*
  * Ids: a block's index in the upper 32 bits, and 32 bits of generation in the lower ones.
  *
- * A generation has 56 bits. A timeout whose generation is over 32 bits has no id, and the schedule
- * by id takes no block that has reached such a generation (api/id.c). So an id holds the whole
- * generation, which is compared with the state word like a handle's.
+ * A generation has 56 bits. A timeout whose generation needs more than 32 bits has no id, and a
+ * schedule by id never uses a block with such a generation (api/id.c). So an id holds the whole
+ * generation, which is compared with the state word like the generation of a handle.
  *
- * Index 0 is the head of the first slab, so no id is 0.
+ * The block with index 0 is the head of the first slab and never a timeout, so no id is 0.
  */
 #ifndef TWI_TIMEOUT_ID_H
 #define TWI_TIMEOUT_ID_H
@@ -21,7 +21,7 @@ static inline bool twi_generation_has_id(uint64_t generation)
 	return generation / TWI_WORD_GENERATION <= UINT32_MAX;
 }
 
-/* The timeout must have an id. */
+/* Returns the id of a timeout. It must have one (twi_generation_has_id). */
 static inline tw_id twi_id_of(struct tw_handle handle)
 {
 	return (uint64_t)twi_block_index(handle.node) << 32 |
@@ -29,8 +29,9 @@ static inline tw_id twi_id_of(struct tw_handle handle)
 }
 
 /*
- * Returns zeros if no slab has the index. A block that is no node has a final state in its word, or
- * zeros, and so matches no pending timeout.
+ * Returns the handle that belongs to an id, or zeros if no slab has such a block. The block may be
+ * one that is not a node. Its state word then is zero or has a final state, so it matches no
+ * pending timeout.
  */
 static inline struct tw_handle twi_id_handle(tw_id id)
 {

@@ -4,15 +4,15 @@
  * entry.
  *
  * Ownership. From birth to push the scheduling thread owns the node. From the push on, the worker
- * owns the links and the place. One exception is the cancel link: its canceller owns it between the
- * compare-and-swap to CANCELLED and the push. A ring holds only the node's address. If a timeout is
- * cancelled while it is in a ring, the canceller owns the whole node. A stale entry may still bring
- * the worker to it, but the worker then looks only at word, engine and deadline.
+ * owns the links and the place. One exception is the link `cancelled`: a canceller owns it between
+ * its compare-and-swap to CANCELLED and its push. If a timeout is cancelled while it is in a ring,
+ * the canceller owns the whole node, because a ring holds only the node's address. The worker may
+ * still come to the node by the stale ring entry, but then reads only word, engine and deadline.
  *
  * Any thread may change the word, by compare-and-swap, and the deadline together with the word
  * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a thread with
- * a stale handle may read them while the node becomes a new timeout, so they are atomics. Values
- * that are read may be used only if the word still has the same generation afterwards.
+ * a stale handle may read them while the node becomes a new timeout, so they are atomics. Such a
+ * thread may use the values only if the word has the handle's generation after it has read them.
  */
 #ifndef TWI_TIMEOUT_NODE_H
 #define TWI_TIMEOUT_NODE_H
@@ -33,7 +33,7 @@ struct tw_engine;
 
 struct twi_node {
 	union {
-		struct twi_mpsc_node ingress; /* [handoff E1]; in the wheel: link of its lists */
+		struct twi_mpsc_node ingress; /* [handoff E1]; in the wheel: a list's link */
 		/*
 		 * [worker] In the slots of a wheel with an order: among equal deadlines, the lowest
 		 * number runs first.
@@ -56,22 +56,23 @@ _Static_assert(offsetof(struct twi_node, word) >= 2 * sizeof(void *),
 _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_node, word) + 8,
 	       "word and deadline are a pair");
 
-/* Not in the wheel. */
+/* The node is not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
 /*
- * In the wheel's unslotted: the list of nodes for which there was no memory for a slot entry. The
- * other bits are the address of the previous node, or 0. No slot entry has this number.
+ * The node is on one of the wheel's lists (wheel/list.h), for example unslotted: the nodes for
+ * whose slot entry there was no memory. The other bits are the address of the previous node, or 0.
+ * No slot entry has this number.
  */
 #define TWI_PLACE_LISTED ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
 /*
- * Not in the wheel yet: among the owner's fresh timeouts (turn/direct.h). The other bits are the
- * index there, times TWI_BLOCK_BYTES.
+ * The node is not in the wheel yet, but among the owner's fresh timeouts (turn/fresh.h). The other
+ * bits are its index there, times TWI_BLOCK_BYTES.
  */
 #define TWI_PLACE_FRESH ((uintptr_t)(TWI_BLOCK_BYTES - 2))
 
 /*
- * In the wheel's sorted run (wheel/sorted.h). The other bits are the index there, times
+ * The node is in the wheel's sorted run (wheel/sorted.h). The other bits are its index there, times
  * TWI_BLOCK_BYTES.
  */
 #define TWI_PLACE_SORTED ((uintptr_t)(TWI_BLOCK_BYTES - 3))
@@ -87,8 +88,8 @@ static inline bool twi_place_is_listed(uintptr_t place)
 }
 
 /*
- * Returns whether a node that is not fresh is in the wheel, but in none of its slots: on a list, or
- * in the sorted run.
+ * For a node that is not fresh: returns whether it is in the wheel but in none of its slots, that
+ * is on a list or in the sorted run.
  */
 static inline bool twi_place_is_beside(uintptr_t place)
 {
@@ -100,7 +101,7 @@ static inline bool twi_place_is_slot(uintptr_t place)
 	return place != TWI_PLACE_NONE && !twi_place_is_beside(place);
 }
 
-/* RELAXED, both: when a node is out of ingress, only the worker uses it. */
+/* RELAXED, both: after ingress only the worker uses this field. */
 static inline uint64_t twi_node_sequence(struct twi_node *node)
 {
 	return twi_load_relaxed(&node->sequence);
@@ -122,7 +123,10 @@ static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
 	return TWI_CONTAINER_OF(link, struct twi_node, cancelled);
 }
 
-/* Rejects handles of zeros and invented handles: a birth word has no state bits. */
+/*
+ * Rejects zeroed handles, and most invented ones: the low bits of a generation, as a handle holds
+ * it, are 0.
+ */
 static inline bool twi_handle_sane(struct tw_handle handle)
 {
 	return handle.node != NULL && handle.generation >= TWI_WORD_GENERATION &&
@@ -135,8 +139,8 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
 }
 
 /*
- * These four pair with the birth. A reader that gets a field of a later timeout finds the later
- * generation in the word afterwards.
+ * E4, these four: pair with twi_node_begin. If a reader gets a field of a later timeout, it finds
+ * that timeout's generation in the state word afterwards.
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
 {
@@ -158,7 +162,7 @@ static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 	return twi_load_acquire(&node->deadline_ns); /* E4 */
 }
 
-/* Makes the node a new timeout in a final state. No other thread has its handle yet. */
+/* Makes the node a new timeout, in CANCELLED at first. No other thread has its handle yet. */
 static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_node *node,
 								   struct tw_engine *engine,
 								   const struct tw_kind *kind,
@@ -168,8 +172,9 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&node->word));
 
 	/*
-	 * The push publishes the node. E4: if a thread has the handle of an earlier timeout, this
-	 * store shows it that the timeout has ended. It may then use what its callback wrote.
+	 * E4: if a thread has the handle of the node's earlier timeout, this store shows that
+	 * thread that the earlier timeout has ended. The thread also sees the writes of that
+	 * timeout's callback. The new timeout is published later, by its push.
 	 */
 	twi_store_release(&node->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
@@ -182,8 +187,9 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 }
 
 /*
- * Does the same for a timeout that needs no ingress. It is pending from here on. `bits`: the state,
- * and what else its word has besides the generation.
+ * Does the same for a timeout that needs no ingress, because the worker's own thread schedules it.
+ * The timeout is pending from here on. `bits`: its state, and the other bits of its word besides
+ * the generation.
  */
 static inline struct tw_handle twi_node_begin_here(struct twi_node *node, uint64_t bits,
 						   struct tw_engine *engine,
@@ -196,31 +202,33 @@ static inline struct tw_handle twi_node_begin_here(struct twi_node *node, uint64
 	if (ret_handle != NULL)
 		*ret_handle = handle;
 	/*
-	 * E70: pairs with a forked child's look. If the child finds the timeout alive, the fields
-	 * and the caller's handle must be there, because the child may run the callback.
+	 * E70: pairs with word_look() in a forked child. If the child finds the timeout alive, it
+	 * must also find the fields and the caller's handle, because the child may run the
+	 * callback.
 	 */
 	twi_store_release(&node->word, handle.generation | bits);
 	return handle;
 }
 
 /*
- * Called just before the push, when nothing can reject the timeout any more. A ring may still hold
- * an entry of an earlier timeout of this node. The worker may find the node through that entry too.
+ * Makes the timeout pending. Called just before the push, when nothing can reject the timeout any
+ * more. The worker may take the timeout even before the push, because a ring may hold a stale entry
+ * for an earlier timeout of the node.
  */
 static inline void twi_node_offer(struct twi_node *node, uint64_t generation,
 				  enum twi_word_state state)
 {
 	/*
-	 * E21: pairs with collect. A worker that finds INIT must find the fields of this timeout.
-	 * E70: so must a forked child.
+	 * E21: pairs with the load in node_transfer() (collect.c). A worker that finds INIT must
+	 * also find the fields of this timeout. E70: a forked child must find them, too.
 	 */
 	twi_store_release(&node->word, twi_word_to(generation, state));
 }
 
 /*
- * Returns the address by which ThreadSanitizer knows a timeout (base/tsan.h). Eight consecutive
- * timeouts of a node have different addresses, because they are independent. With one address the
- * sanitizer would not report a race between their callbacks.
+ * Returns the address that stands for a timeout in reports to ThreadSanitizer (base/tsan.h). Eight
+ * consecutive timeouts of a node have different addresses. With one address for all, the sanitizer
+ * would take independent timeouts as ordered, and miss races between their callbacks.
  */
 static inline const void *twi_handle_tsan(struct tw_handle handle)
 {
@@ -229,8 +237,8 @@ static inline const void *twi_handle_tsan(struct tw_handle handle)
 }
 
 /*
- * Everything that the calling thread did before a release happens before everything that follows an
- * acquire of the same timeout.
+ * Reports an edge to ThreadSanitizer: what a thread did before it calls release happens before what
+ * follows an acquire of the same timeout.
  */
 static inline void twi_handle_release(struct tw_handle handle)
 {

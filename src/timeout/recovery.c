@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 
-/* Set in a node's engine pointer if the engine is the parent's. */
+/* The mark: this bit is set in a node's engine pointer if the engine is the parent's. */
 #define OF_PARENT ((uintptr_t)1)
 
 static bool name_marked(const struct tw_engine *engine)
@@ -19,15 +19,15 @@ static struct tw_engine *name_of(const struct tw_engine *engine, uintptr_t mark)
 static void node_name(struct twi_node *node, struct tw_engine *name)
 {
 	/*
-	 * RELAXED: no other thread writes it. A reader with the handle finds the old or the new
-	 * pointer.
+	 * RELAXED: no other thread writes this pointer. A thread that has the handle reads the old
+	 * or the new value, and both name the same engine.
 	 */
 	twi_store_relaxed(&node->engine, name);
 }
 
 /*
- * Returns whether a timeout is scheduled and has not ended. Then all its fields are there. A block
- * that never was a timeout has generation 0.
+ * Returns whether a timeout is scheduled and has not ended. If so, the child also finds all its
+ * fields. A block that never was a timeout has generation 0.
  */
 static bool word_alive(uint64_t word)
 {
@@ -51,8 +51,9 @@ static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
 }
 
 /*
- * Marks a chain's block as in use, by DUE. The mark is unique, because otherwise the word is in a
- * final state, and no other block without an engine is DUE. CANCELLED takes the mark away.
+ * Marks a chain's second block as in use, by the state DUE, or removes that mark, by CANCELLED. The
+ * mark is unambiguous: otherwise this block's word is always in a final state, and no other block
+ * without an engine is in DUE.
  */
 static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 {
@@ -69,7 +70,7 @@ static void block_mark(void *context, void *block)
 	struct twi_chain *chain;
 
 	(void)context;
-	/* Of all blocks that are alive, only a chain's second block has no engine. */
+	/* Among the blocks that look alive, only a chain's second block has no engine. */
 	if (!word_alive(word) || engine == NULL)
 		return;
 	if (name_marked(engine)) {
@@ -139,12 +140,12 @@ void twi_recovery_visit(const struct tw_engine *engine, twi_recovery_visitor *vi
 
 void twi_recovery_end(struct twi_thread *thread, struct twi_node *node, uint64_t word)
 {
-	/* RELAXED: no thread has changed it since the fork. */
+	/* RELAXED: no thread has changed the word since the fork. */
 	struct twi_chain *chain = chain_of(node, twi_load_relaxed(&node->word));
 
 	/*
-	 * E4: a thread that sees the end in this store also sees everything that was done with the
-	 * timeout.
+	 * E4: a thread that reads this word also sees all that was done with the timeout before its
+	 * end.
 	 */
 	twi_store_release(&node->word, word);
 	if (chain != NULL)
@@ -170,8 +171,8 @@ bool twi_handle_inherited_release(struct tw_handle handle)
 }
 
 /*
- * Called when a block is about to become a timeout. By now the caller has done everything that the
- * timeout's callback must see.
+ * Called when a block is about to become a timeout. Reports a release to ThreadSanitizer: all that
+ * the caller has done so far happens before the timeout's callback.
  */
 static void block_taken(void *block)
 {

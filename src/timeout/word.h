@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The state word of a timeout. It holds generation and state, so that one compare-and-swap both
- * checks that a handle is not stale and decides a race.
+ * checks that a handle is not stale and decides a race. LIN marks the linearization point of a
+ * call.
  *
  *     bits 63..8 generation | bit 7 over | bit 6 periodic | bit 5 rescheduled | bit 4 queued |
  *     bit 3 waiter | bits 2..0 state
@@ -34,14 +35,14 @@
  *     OWNED    CANCELLED  worker                 a store: no other thread changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as from WHEELED, but an expiry is a store
  *
- * A forked child that takes over changes the word of each timeout that is alive to WHEELED, OWNED,
- * EXPIRED or a later generation (engine/recover.c).
+ * A forked child that takes over an engine changes the word of each timeout that is alive to
+ * WHEELED, OWNED, EXPIRED or a later generation (engine/recover.c).
  *
  * In DUE and RUNNING, a canceller that waits sets the waiter bit, once, by compare-and-swap.
  *
- * A periodic timeout (expiry/periodic.c) keeps one word from its first run to its last. Its
- * periodic bit is set at birth, together with the first state. It has the following steps of its
- * own, and the bit over: if that is set, no further run begins.
+ * A periodic timeout (expiry/periodic.c) keeps its generation from its first run to its last. Its
+ * periodic bit is set at birth, together with the first state. If its bit `over` is set, no further
+ * run begins. Only periodic timeouts make these transitions:
  *
  *     RUNNING       WHEELED          runner        LIN: the next run begins to wait; rescheduled is
  *                                                  cleared; an executor sets queued, and pushes
@@ -64,23 +65,26 @@
  *     WHEELED        DUE, RUNNING      worker       if rescheduled is set: only if the deadline
  *                                                   that it saw has passed and is still the same
  *
- * A node is in a cancel queue (or in a ring, by an entry that says so), or one thread is about to
- * put it there, in exactly two cases: while queued is set, and after a cancel in the wheel that
- * found queued clear. So the node is pushed at most once. It is also freed exactly once: by reclaim
- * if it ended before it came out of the queue, otherwise by the thread that ends it.
+ * A node is in a cancel queue (or in a ring, by an entry that is marked as cancelled), or one
+ * thread is about to push it there, in exactly two cases. Either queued is set, or a canceller in
+ * the wheel has found queued clear. So the node is never in the queue twice. It is also freed
+ * exactly once. If its timeout ends before the node comes out of the queue, reclaim frees it;
+ * otherwise the thread that ends the timeout does.
  *
- * Users see three states. INIT, LINKED, WHEELED and OWNED are INIT to them; DUE, RUNNING and
- * EXPIRED are EXPIRED. If a timeout is periodic, DUE and RUNNING are INIT, or CANCELLED with over,
- * and EXPIRED is CANCELLED. CANCELLED and EXPIRED are final: the word does not change until the
- * node serves another timeout.
+ * Users see three states. They see INIT for INIT, LINKED, WHEELED and OWNED, and EXPIRED for DUE,
+ * RUNNING and EXPIRED. While the periodic bit is set, they see INIT for DUE and RUNNING, or
+ * CANCELLED if `over` is set, and CANCELLED for EXPIRED. CANCELLED and EXPIRED are final: the word
+ * does not change until the node serves another timeout.
  *
- * Birth is no transition. The node belongs to its new owner alone, and its word is in a final state
- * of an old generation, which no compare-and-swap can expect. The owner stores the next generation.
- * If the node goes through a ring or queue, the owner stores it with the state CANCELLED. Otherwise
- * the worker could find the node through a stale entry, and take a timeout that is not accepted
- * yet. The owner stores INIT (or LINKED) when nothing can reject the timeout any more. A generation
- * has 56 bits and is never used twice. Generation 0 is not used, so zeroed memory matches no
- * handle.
+ * Birth is not a transition by compare-and-swap. The node belongs to the scheduling thread alone,
+ * and its word is in a final state of an old generation, which no compare-and-swap expects. The
+ * scheduling thread stores the next generation. If the node goes through a ring or queue, the
+ * thread stores it with the state CANCELLED first. With INIT, the worker could find the node
+ * through a stale entry, and take a timeout that is not accepted yet. The thread stores INIT (or
+ * LINKED) when nothing can reject the timeout any more.
+ *
+ * A generation has 56 bits and is never used twice. Generation 0 is not used, so zeroed memory
+ * matches no handle.
  */
 #ifndef TWI_TIMEOUT_WORD_H
 #define TWI_TIMEOUT_WORD_H
@@ -89,8 +93,8 @@
 #include <stdint.h>
 
 enum twi_word_state {
-	TWI_WORD_INIT = 0,   /* on its way through a ring */
-	TWI_WORD_LINKED = 1, /* on its way through a link queue */
+	TWI_WORD_INIT = 0,   /* in a ring, on its way to the worker */
+	TWI_WORD_LINKED = 1, /* in a link queue, on its way to the worker */
 	TWI_WORD_WHEELED = 2,
 	TWI_WORD_CANCELLED = 3,
 	TWI_WORD_DUE = 4,
@@ -101,13 +105,13 @@ enum twi_word_state {
 
 #define TWI_WORD_STATE_MASK UINT64_C(7)
 #define TWI_WORD_WAITER UINT64_C(8)
-/* On its way to the worker, which must file it again by its new deadline. */
+/* The node is being pushed to the worker, which must file it again by its new, earlier deadline. */
 #define TWI_WORD_QUEUED UINT64_C(16)
-/* The deadline may have changed since birth. */
+/* A reschedule may have changed the deadline since birth. */
 #define TWI_WORD_RESCHEDULED UINT64_C(32)
-/* A periodic timeout whose last run is not over, or that was cancelled before that. */
+/* The timeout is periodic, and its last run has not ended, or it was cancelled before that end. */
 #define TWI_WORD_PERIODIC UINT64_C(64)
-/* A periodic timeout of which no further run begins. */
+/* The timeout is periodic, and no further run of it begins. */
 #define TWI_WORD_OVER UINT64_C(128)
 #define TWI_WORD_CHAIN (TWI_WORD_PERIODIC | TWI_WORD_OVER)
 #define TWI_WORD_GENERATION UINT64_C(256)
@@ -123,13 +127,13 @@ static inline uint64_t twi_word_to(uint64_t word, enum twi_word_state state)
 	return (word & ~TWI_WORD_STATE_MASK) | (uint64_t)state;
 }
 
-/* Returns the birth word, which the handle holds. */
+/* Returns the word without its state and mark bits. A handle holds this value as its generation. */
 static inline uint64_t twi_word_generation(uint64_t word)
 {
 	return word & ~(TWI_WORD_GENERATION - 1);
 }
 
-/* Returns the birth word of the next timeout that the node serves. It has no state bits. */
+/* Returns the same value for the next timeout that the node serves. */
 static inline uint64_t twi_word_next_generation(uint64_t word)
 {
 	return twi_word_generation(word) + TWI_WORD_GENERATION;
@@ -148,8 +152,8 @@ static inline bool twi_word_pending(uint64_t word)
 }
 
 /*
- * Returns whether the timeout has expired and its callback has not ended. A chain between two waits
- * counts too.
+ * Returns whether the timeout has expired and its callback has not ended. True also for a periodic
+ * timeout during any of its runs.
  */
 static inline bool twi_word_running(uint64_t word)
 {

@@ -46,7 +46,7 @@ static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thre
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
 }
 
-/* Returns whether the deadline is too late for the present turn to run the timeout. */
+/* Returns whether the deadline lies so late that the present turn will not run the timeout. */
 static inline TWI_WORKER_ONLY bool twi_direct_future(const struct twi_worker *worker,
 						     int64_t deadline_ns)
 {
@@ -96,9 +96,9 @@ static inline TWI_WORKER_ONLY void twi_direct_insert(struct twi_worker *worker,
 
 /*
  * Files a node again after its deadline became earlier. In a wheel without an order, a node of the
- * current batch stays there, because its deadline is read again when it leaves the batch. Fresh
- * timeouts must be moved into the wheel first: among equal deadlines, the one that is filed first
- * runs first.
+ * current batch stays in the batch, because the worker reads its deadline again when it runs the
+ * batch. Fresh timeouts must be moved into the wheel first: among equal deadlines, the one that is
+ * filed first runs first.
  */
 static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 						     struct twi_node *node, int64_t deadline_ns)
@@ -117,8 +117,8 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 
 /*
  * Called after a node got a later deadline, or the same. The node goes behind the others of that
- * deadline. If it is in a slot, it stays there, and the wheel finds it at the old time. But if the
- * present turn would still run it by the new deadline, it is put aside.
+ * deadline. If it is in a slot, it stays there, and the wheel files it again at the old time. But
+ * if the present turn would still run it by the new deadline, it is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)
@@ -154,8 +154,8 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 }
 
 /*
- * Counts a cancel during the sweep. The sweep frees the cancelled nodes that it finds, and counts
- * them like all others.
+ * Counts a cancel during the sweep of twi_worker_finish. The sweep frees the cancelled node, and
+ * counts it as reclaimed like all others.
  */
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)

@@ -11,8 +11,8 @@
  *
  * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
  * timeouts that were not handed back yet are still where they were. A stop that does the work
- * itself may run out of time while executors have callbacks. Then it leaves the rest to the next
- * stop.
+ * itself may run out of time while executors still run callbacks. Then it leaves the rest to the
+ * next stop.
  */
 #include "turn/finish.h"
 
@@ -151,8 +151,8 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 	uint32_t count;
 
 	/*
-	 * E22: acquires the executors' pushes, so their chains are in a queue. The grace period
-	 * after this publishes their other writes.
+	 * E22: acquires the executors' pushes, so the caller finds their chains in a queue. The
+	 * grace period after this publishes their other writes.
 	 */
 	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
 		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)

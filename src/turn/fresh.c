@@ -31,7 +31,7 @@ static TWI_WORKER_ONLY void holes_close(struct twi_worker *worker)
 
 void twi_fresh_flush(struct twi_worker *worker)
 {
-	/* A hole has a number too, like every position. */
+	/* A hole uses up a sequence number too, like every position. */
 	for (uint32_t i = 0; i < worker->fresh_count; i++)
 		if (twi_fresh_is_node(worker->fresh[i]))
 			twi_wheel_insert(worker->wheel, worker->fresh[i]);

@@ -5,8 +5,8 @@
  * `fresh` is full, at the next poll, or when a caller reads the next due time.
  *
  * They are kept in the order in which they were scheduled, and get their sequence numbers when they
- * move into the wheel. So a removed one must leave a hole. A timeout of the wheel that is
- * rescheduled meanwhile takes the number of the next position.
+ * move into the wheel. So a removed one must leave a hole. If a timeout in the wheel is rescheduled
+ * meanwhile, it takes the number of the next position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H
@@ -15,8 +15,8 @@
 #include "worker/worker.h"
 
 /*
- * What a position holds instead of a node: the timeout was removed, or a timeout of the wheel has
- * taken the number.
+ * A position holds one of these instead of a node if its timeout was removed, or if a timeout in
+ * the wheel has taken the number.
  */
 #define TWI_FRESH_REMOVED ((struct twi_node *)0)
 #define TWI_FRESH_NUMBERED ((struct twi_node *)1)
@@ -29,10 +29,10 @@ static inline bool twi_fresh_is_node(const struct twi_node *node)
 /* Moves the fresh timeouts into the wheel. Must be called before any look at the wheel. */
 TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
 
-/* Makes room when `fresh` is full. */
+/* Frees positions when `fresh` is full. */
 TWI_WORKER_ONLY void twi_fresh_make_room(struct twi_worker *worker);
 
-/* Returns the sequence number for a timeout of the wheel that its owner reschedules now. */
+/* Returns the sequence number for a timeout in the wheel that the owner reschedules now. */
 TWI_WORKER_ONLY uint64_t twi_fresh_sequence(struct twi_worker *worker);
 
 /*

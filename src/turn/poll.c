@@ -35,7 +35,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* Ends a poll: publishes when the next one is needed. Afterwards the loop may sleep. */
+/*
+ * Ends a poll: publishes when the next one is needed, and sets the timer. Afterwards the loop may
+ * sleep.
+ */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
 {
 	int64_t published_ns;
@@ -120,8 +123,8 @@ static uint64_t runs_begun(const struct twi_worker *worker)
 }
 
 /*
- * With a bound in time, the budget is one callback at a time, and is renewed after each reading of
- * the clock (expiry/expire.c).
+ * If the poll is bounded in time, its budget is one callback at a time. After each callback
+ * budget_renew (expiry/expire.c) reads the clock and extends it.
  */
 static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep: until the earliest due tick in the wheel, or less long if the worker could
- * otherwise miss something.
+ * The worker's sleep. It lasts until the earliest due tick in the wheel. It is shorter if the
+ * worker could otherwise miss something.
  *
  * Protocol (E8). The sleeper publishes that it parks, and the time wake_before_ns: a timeout with
  * an earlier deadline must wake it. Then it checks whether ingress is empty, then every other
@@ -19,10 +19,11 @@
  * instructions. If it falls after the store, the sleeper sees the store. If it falls before the
  * store, it also falls before the load, which then sees the values published before the barrier.
  *
- * A producer that does not see its lane's mark yet pushes by the exchange. Only the sleeper itself
- * sets marks. So it knows of a mark before any push is made without a fence. A mark that is set in
- * the last turn before the sleep comes after the barrier. That is safe because the mark is a
- * release store, which the producer acquires: it then sees the values published before the mark.
+ * A producer that does not see its lane's mark yet pushes by a sequentially consistent exchange.
+ * Only the sleeper itself sets marks. So it knows of a mark before any push is made without a
+ * fence. A mark that is set in the last turn before the sleep comes after the barrier. That is safe
+ * because the mark is a release store, which the producer acquires: it then sees the values
+ * published before the mark.
  *
  * The protocol also holds for a thread that pushes nothing and relies on another thread's push.
  * That is a thread that reschedules a timeout to an earlier deadline while the timeout is in a
@@ -32,10 +33,10 @@
  * in one more turn, and finds the deadline. If the barrier fell before the push, the values were
  * published before the push, and so before the load.
  *
- * The barrier may fail, because a filter of system calls may be installed later. Then a push may be
- * hidden. So until a barrier succeeds, each sleep is short, and a second look follows. The other
- * reasons to wake up (units, tickets, stop and clocks) do not depend on the barrier, because they
- * are sequentially consistent.
+ * The barrier may fail, because a filter of system calls may be installed later. Then the sleeper
+ * may not see a push: it is hidden. So until a barrier succeeds, each sleep is short, and a second
+ * look follows. The other reasons to wake up (units, tickets, stop and clocks) do not depend on the
+ * barrier, because they are sequentially consistent.
  *
  * If the sleeper sees pushes, it takes them in one more turn. Then it need not look again, because
  * a thread that pushes later compares its deadline with the published one. After that turn the
@@ -123,8 +124,9 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 }
 
 /*
- * A timeout that is due at the same tick as the first one, or later, must not wake the worker. So
- * the published deadline is the begin of that tick. Returns when the first timeout is due.
+ * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
+ * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
+ * that tick. Returns when the first timeout is due.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
@@ -167,7 +169,7 @@ int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int6
 	return sooner_ns(again_ns, kernel_ns);
 }
 
-/* Returns the time from which the worker spins. It may be beyond any wake-up. */
+/* Returns the time from which the worker spins. If the worker must not spin, returns `until_ns`. */
 static int64_t spin_begin_ns(const struct twi_worker *worker, int64_t until_ns)
 {
 	if (worker->clock->ops->moved || until_ns == INT64_MAX)

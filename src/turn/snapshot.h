@@ -12,8 +12,8 @@
  * wait for the end of the look, because the worker still writes to the thread's stack.
  *
  * Progress. Asking blocks until the given time at most, and longer only if a look is under way
- * then. The look costs O(pending), unless the thread asks only for the next due tick. A turn without a
- * look costs one load.
+ * then. The look costs O(pending), unless the thread asks only for the next due tick. A turn
+ * without a look costs one load.
  */
 #ifndef TWI_TURN_SNAPSHOT_H
 #define TWI_TURN_SNAPSHOT_H
@@ -27,8 +27,8 @@ struct twi_ingress_snapshot {
 	unsigned lanes;            /* lanes in use */
 	uint64_t ring;             /* ring entries, including stale ones */
 	uint64_t ring_cancelled;   /* of these, nodes to take out or file again */
-	uint64_t linked;           /* in link queues: no ring, or a full one */
-	uint64_t linked_cancelled; /* linked nodes to take out or file again */
+	uint64_t linked;           /* entries in the link queues of schedules */
+	uint64_t linked_cancelled; /* in those of cancels: nodes to take out or file again */
 };
 
 /* A timeout as it was when the worker looked: an indication only. */
@@ -55,14 +55,14 @@ struct twi_snapshot {
 };
 
 /*
- * Looks at once. Must be called by the worker, or by the owner of the loop. `ret` must be zeroed,
- * except for `due_only`.
+ * Takes the snapshot at once. Must be called by the worker, or by the owner of the loop. `ret` must
+ * be zeroed, except for `due_only`.
  */
 TWI_WORKER_ONLY void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret);
 
 /*
- * Asks the worker, from another thread. `snapshot` must be zeroed, except for `due_only`. Returns 0,
- * -ETIMEDOUT, or -ESHUTDOWN if there will be no worker to take a turn.
+ * Asks the worker for a snapshot, from another thread. `snapshot` must be zeroed, except for
+ * `due_only`. Returns 0, -ETIMEDOUT, or -ESHUTDOWN if there will be no worker to take a turn.
  */
 int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, int64_t until_ns);
 

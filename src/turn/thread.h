@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The thread of an engine that has one.
- */
+/* The worker's thread, if the engine has one. */
 #ifndef TWI_TURN_THREAD_H
 #define TWI_TURN_THREAD_H
 

@@ -20,7 +20,10 @@ static bool timer_driven(const struct twi_worker *worker)
 
 static TWI_WORKER_ONLY void timer_set(struct twi_worker *worker, int64_t kernel_ns)
 {
-	/* RELAXED: the kernel orders the counted settings before ours; see timer.h. */
+	/*
+	 * RELAXED: the kernel makes all settings that are counted here before our setting; see
+	 * timer.h.
+	 */
 	uint32_t kicks = twi_load_relaxed(&worker->park.kicks);
 
 	if (kernel_ns == worker->timer_ns)
@@ -79,7 +82,7 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	int64_t due_ns = twi_wheel_needs_ns(wheel, deadline_ns);
 	int64_t kernel_ns;
 
-	/* This is inside a driver's poll, which computes the time at its end. */
+	/* A driver's poll is under way, and computes the time at its end. */
 	if (TWI_UNLIKELY(timer_driven(worker)))
 		return;
 	kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);

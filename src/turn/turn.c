@@ -64,8 +64,8 @@ static TWI_COLD TWI_WORKER_ONLY unsigned later_end(struct twi_worker *worker)
 }
 
 /*
- * The end of a turn with checks or with dates. What a step of the wall clock has made due runs in
- * the same turn, so a poll runs all that is due.
+ * Ends a turn of an engine with checks or with dates. If a step of the wall clock has made timeouts
+ * due, they run in the same turn, so that a poll runs all due timeouts.
  */
 static TWI_COLD TWI_WORKER_ONLY unsigned marked_end(struct twi_worker *worker, uint64_t limit)
 {
@@ -117,8 +117,8 @@ unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns)
 	if (TWI_UNLIKELY(worker->wheel->later != NULL))
 		left |= later_end(worker);
 	/*
-	 * The executor may accept more within this tick, so the next turn offers it some of the
-	 * rejected ones.
+	 * The executor may accept more timeouts within this tick, so the next turn offers it some
+	 * of the rejected ones.
 	 */
 	if (TWI_UNLIKELY(worker->wheel->rejected != NULL) &&
 	    twi_wheel_rejected_left(worker->wheel, limit))

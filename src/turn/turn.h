@@ -10,7 +10,7 @@
 /* Takes one turn. Returns bits of enum twi_left. */
 TWI_WORKER_ONLY unsigned twi_worker_turn(struct twi_worker *worker);
 
-/* Takes one turn at a time that the caller has already read. */
+/* Takes one turn. The caller has already read the clock: `now_ns`. */
 TWI_WORKER_ONLY unsigned twi_worker_turn_at(struct twi_worker *worker, int64_t now_ns);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "memory/memory.h"
 
-/* The head of a block. It takes the place of the block's first chunk. */
+/* The head of a block of chunks. It lies where the block's first chunk would be. */
 struct twi_chunk_block {
 	struct twi_chunk_block *next;
 	size_t bytes;
@@ -15,7 +15,7 @@ enum {
 	BLOCK_BYTES_MIN = 64 << 10,
 	BLOCK_BYTES_MAX = 8 << 20,
 	/*
-	 * A new block is this fraction of the pool's memory, so that there are few allocations and
+	 * A new block has 1/BLOCK_PART of the pool's memory, so that there are few allocations and
 	 * little waste.
 	 */
 	BLOCK_PART = 16,
@@ -28,7 +28,7 @@ void twi_chunk_pool_init(struct twi_chunk_pool *pool, const struct tw_allocator 
 
 TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 {
-	/* E70: in a forked child, acquires the parent's blocks. */
+	/* E70: in a forked child, acquires the blocks that the parent's worker has added. */
 	struct twi_chunk_block *block = twi_load_acquire(&pool->blocks);
 
 	while (block != NULL) {
@@ -38,7 +38,7 @@ TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 					 TWI_CHUNK_BYTES);
 		block = next;
 	}
-	/* RELAXED: no other thread uses it. */
+	/* RELAXED: no other thread uses the pool. */
 	twi_store_relaxed(&pool->blocks, NULL);
 	pool->free = NULL;
 }
@@ -59,10 +59,10 @@ static TWI_COLD TWI_WORKER_ONLY void pool_grow(struct twi_chunk_pool *pool)
 
 	if (block == NULL)
 		return;
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes the list. */
 	block->next = twi_load_relaxed(&pool->blocks);
 	block->bytes = bytes;
-	/* E70: releases the complete block, because a forked child may free it. */
+	/* E70: releases the complete block, because a forked child may find and free it. */
 	twi_store_release(&pool->blocks, block);
 	pool->bytes += bytes;
 	pool->block_count++;

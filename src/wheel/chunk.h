@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chunks, of which slots are made. A chunk has 512 bytes and room for 61 slot entries.
+ * Chunks: a slot is a list of them. A chunk has 512 bytes and space for 61 slot entries.
  *
- * A chunk belongs to the pool of one wheel; [worker], all of it. A fine wheel takes its chunks from
- * the outer wheel's pool. Memory is allocated in blocks, and freed when the wheel is destroyed.
- * Until then chunks are reused. The worker may add a block while another thread forks. The child
- * then frees the wheel, so each block in the list must be complete.
+ * Each chunk belongs to the pool of one wheel. [worker], all of it. A fine wheel takes its chunks
+ * from the outer wheel's pool. The pool allocates memory in blocks of many chunks, and frees it
+ * when the wheel is destroyed. Until then it reuses the chunks. Another thread may fork while the
+ * worker adds a block. The child later frees the wheel, so each block in the list must be complete.
  */
 #ifndef TWI_WHEEL_CHUNK_H
 #define TWI_WHEEL_CHUNK_H
@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * A pending timeout in its slot: the index of its node, and half of its due tick. The half is
- * enough to skip the entry if it is not due.
+ * A pending timeout in its slot. Half of the due tick is enough to skip most entries that are not
+ * due, without a look at their nodes.
  */
 struct twi_entry {
 	uint32_t block; /* index of the node's block */
@@ -33,8 +33,8 @@ struct twi_entry {
 struct twi_chunk {
 	struct twi_chunk *next;
 	struct twi_chunk *previous;
-	uint32_t slot;  /* the number of the chunk's slot, and the pool's mark */
-	uint32_t count; /* how many entries are in use; they are the first ones */
+	uint32_t slot;  /* the number of the chunk's slot, or'ed with the pool's mark */
+	uint32_t count; /* how many entries are in use: the first `count` */
 	struct twi_entry entry[TWI_CHUNK_ENTRIES];
 };
 
@@ -45,7 +45,7 @@ struct twi_chunk_block;
 
 struct twi_chunk_pool {
 	const struct tw_allocator *allocator; /* [const] */
-	struct twi_chunk_pool *source;        /* [const] gives the chunks; usually this pool */
+	struct twi_chunk_pool *source;        /* [const] its chunks' source: itself, mostly */
 	uint32_t mark; /* [const] a bit in the slot number of this pool's chunks, or 0 */
 	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */
 	_Atomic(struct twi_chunk_block *) blocks TWI_WORKER_FIELD; /* [worker E70] */
@@ -61,8 +61,8 @@ TWI_WORKER_ONLY struct twi_chunk *twi_chunk_take(struct twi_chunk_pool *pool);
 TWI_WORKER_ONLY void twi_chunk_give(struct twi_chunk_pool *pool, struct twi_chunk *chunk);
 
 /*
- * A node's place: the address of its chunk, with the entry's number in the low bits, which are
- * free.
+ * Returns a node's place: the address of its chunk, with the entry's number in the low bits, which
+ * are 0 in the address.
  */
 static inline uintptr_t twi_place_of(struct twi_chunk *chunk, uint32_t number)
 {

@@ -5,7 +5,7 @@
 #include "wheel/list.h"
 #include "wheel/wheel.h"
 
-/* For a wheel without an order: a timeout that comes after its tick is overdue. */
+/* Used in a wheel without an order, for a timeout whose due tick has passed when it is inserted. */
 static TWI_WORKER_ONLY bool overdue_insert(struct twi_wheel *wheel, struct twi_node *node,
 					   uint64_t due_tick)
 {
@@ -20,7 +20,7 @@ TWI_WORKER_UNCHECKED void twi_wheel_init(struct twi_wheel *wheel, const struct t
 	wheel->tick_ns = tick_ns;
 	wheel->epoch_ns = epoch_ns;
 	twi_chunk_pool_init(&wheel->chunks, allocator);
-	/* The wheel's own memory is the first that is counted. */
+	/* The pool's byte count includes the wheel's own memory. */
 	wheel->chunks.bytes = bytes;
 	twi_slot_init(&wheel->overdue);
 	wheel->insert_passed = overdue_insert;
@@ -42,12 +42,12 @@ uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *
 				uint64_t *ret_word)
 {
 	/*
-	 * The tick must be read before the state word. Then, if another thread has made the
-	 * deadline earlier, the node is seen as queued.
+	 * The deadline must be read before the state word. If it is one that another thread has
+	 * made earlier, the word then shows that the node is queued.
 	 */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 
-	/* E4: this state word is not older than the deadline. */
+	/* E4: pairs with the reschedule, so that this state word is not older than the deadline. */
 	*ret_word = twi_load_acquire(&node->word);
 	return due_tick;
 }

@@ -10,13 +10,13 @@
 /* [worker], except the fields that are [const]. */
 struct twi_fine {
 	struct twi_wheel *wheel;  /* [const] the fine wheel */
-	uint64_t step_ticks_most; /* [const] how far the fine wheel reaches */
+	uint64_t step_ticks_most; /* [const] the ticks that the fine wheel covers */
 	/*
-	 * The most ticks of the next step. It grows while steps find few timeouts, so that a wheel
-	 * that is behind sorts many ticks at once.
+	 * The largest number of ticks in the next step. It grows while steps find few timeouts, so
+	 * that a wheel that is behind sorts many ticks at once.
 	 */
 	uint64_t step_ticks TWI_WORKER_FIELD;
-	/* Every timeout with an earlier deadline that was in the slots has been given out. */
+	/* All timeouts from the slots with deadlines before this time have been given out. */
 	uint64_t passed TWI_WORKER_FIELD;
 	struct twi_sorted sorted TWI_WORKER_FIELD;
 };
@@ -56,13 +56,16 @@ static uint64_t least(uint64_t one, uint64_t other)
 	return one < other ? one : other;
 }
 
-/* Returns the end of tick `tick`, or the end of what is due, if that is earlier. */
+/* Returns the end of tick `tick`, or `before` (deadlines before it are due) if that is earlier. */
 static TWI_WORKER_ONLY uint64_t due_end(const struct twi_wheel *wheel, uint64_t tick)
 {
 	return least(twi_boundary_ns(tick, wheel->tick_ns), wheel->before);
 }
 
-/* Advances the fine wheel. Returns false if the batch has no room for all timeouts that are due. */
+/*
+ * Advances the fine wheel to `until`. Returns false if it has not got there, because the batch is
+ * full.
+ */
 static TWI_WORKER_ONLY bool wheel_give(struct twi_wheel *fine, uint64_t until,
 				       struct twi_due_batch *batch)
 {
@@ -115,13 +118,19 @@ void twi_fine_remove(struct twi_wheel *wheel, struct twi_node *node)
 	fine->wheel->count--;
 }
 
-/* Files a node of the run again that was rescheduled to a later time. */
+/*
+ * Files a node again that was in the run under the deadline `since`, and was rescheduled to a later
+ * one.
+ */
 static TWI_COLD TWI_WORKER_ONLY void sorted_refile(struct twi_wheel *wheel, struct twi_node *node,
 						   uint64_t since)
 {
 	struct twi_fine *fine = wheel->fine;
 
-	/* The new deadline may be before the next one in the run. It must not count as overdue. */
+	/*
+	 * The run has been given out up to `since`, and no further. The new deadline may be before
+	 * the next one in the run, and must not count as overdue.
+	 */
 	fine->passed = since > fine->passed ? since : fine->passed;
 	twi_wheel_file(wheel, node);
 }
@@ -139,7 +148,7 @@ static TWI_WORKER_ONLY uint64_t wheel_first(const struct twi_wheel *fine)
 }
 
 /*
- * Moves the nodes of the run with the deadline `since` to the fine wheel's nodes with that
+ * Moves the run's nodes with the deadline `since` into the fine wheel, to its nodes with the same
  * deadline.
  */
 static TWI_COLD TWI_WORKER_ONLY void equals_join(struct twi_wheel *wheel, uint64_t since)
@@ -156,7 +165,9 @@ static TWI_COLD TWI_WORKER_ONLY void equals_join(struct twi_wheel *wheel, uint64
 	}
 }
 
-/* Gives out the nodes of the run with deadlines before `end`, and before the fine wheel's first. */
+/*
+ * Gives out the run's nodes whose deadlines are before `end` and before the fine wheel's first one.
+ */
 static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 					struct twi_due_batch *batch)
 {
@@ -179,14 +190,15 @@ static TWI_WORKER_ONLY void sorted_give(struct twi_wheel *wheel, uint64_t end,
 			continue;
 		}
 		sorted_refile(wheel, node, since);
-		/* The node may be the fine wheel's first now. */
+		/* The node may now be the first one of the fine wheel. */
 		last = wheel_first(wheel->fine->wheel);
 	}
 }
 
 /*
- * Gives out all deadlines before `end`, from the run and from the fine wheel in turn. If both have
- * the same deadline, all nodes with it move to the fine wheel, which gives them out by sequence.
+ * Gives out all nodes with deadlines before `end`, by deadline, from the run and from the fine
+ * wheel. If both have nodes with the same deadline, the run's nodes move to the fine wheel, which
+ * gives all of them out by sequence number.
  */
 static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 				     struct twi_due_batch *batch)
@@ -205,7 +217,10 @@ static TWI_WORKER_ONLY void due_give(struct twi_wheel *wheel, uint64_t end,
 	fine->passed = end > fine->passed ? end : fine->passed;
 }
 
-/* Files a node that no longer belongs to this step, or for which the run has no room. */
+/*
+ * Files a node that the run cannot take: the run is full, or a reschedule has moved the deadline
+ * beyond this step.
+ */
 static TWI_COLD TWI_WORKER_ONLY void rest_file(struct twi_wheel *wheel, struct twi_node *node,
 					       uint64_t to)
 {
@@ -216,7 +231,7 @@ static TWI_COLD TWI_WORKER_ONLY void rest_file(struct twi_wheel *wheel, struct t
 		twi_wheel_unslotted_add(wheel, node);
 }
 
-/* Files the nodes that came out of the slots. */
+/* Files the nodes that came out of the slots, in the run if possible. */
 static TWI_WORKER_ONLY void batch_file(struct twi_wheel *wheel, uint64_t to,
 				       struct twi_due_batch *batch)
 {
@@ -235,7 +250,7 @@ static TWI_WORKER_ONLY void batch_file(struct twi_wheel *wheel, uint64_t to,
 	batch->count = 0;
 }
 
-/* Empties the slots up to tick `to` into the run. Uses the batch as scratch memory. */
+/* Moves the nodes in the slots up to tick `to` into the run. Uses the batch as scratch memory. */
 static TWI_WORKER_ONLY void slots_empty(struct twi_wheel *wheel, uint64_t to,
 					struct twi_due_batch *batch)
 {
@@ -247,8 +262,8 @@ static TWI_WORKER_ONLY void slots_empty(struct twi_wheel *wheel, uint64_t to,
 }
 
 /*
- * Adapts the most ticks of a step, after a step of `ticks` ticks, so that the next one fits into
- * the run.
+ * Adapts step_ticks after a step of `ticks` ticks, so that the nodes of the next step fit into the
+ * run.
  */
 static TWI_WORKER_ONLY void step_adapt(struct twi_fine *fine, uint64_t ticks)
 {
@@ -268,7 +283,7 @@ static TWI_WORKER_ONLY uint64_t step_begin(const struct twi_wheel *wheel, uint64
 	return least(wheel->ops->next_due(wheel) - 1, limit);
 }
 
-/* Takes one step towards `limit`, with as many ticks as a step may have. */
+/* Takes one step towards `limit`, of at most step_ticks ticks. */
 static TWI_WORKER_ONLY void step(struct twi_wheel *wheel, uint64_t limit,
 				 struct twi_due_batch *batch)
 {
@@ -302,7 +317,8 @@ bool twi_fine_occupied(const struct twi_wheel *wheel)
 }
 
 /*
- * Returns whether an advance of an open wheel used up its budget before it took the present tick.
+ * Returns whether slots up to an open wheel's present tick still hold timeouts, because the last
+ * advance ended before it had emptied them.
  */
 static TWI_WORKER_ONLY bool tick_owes(const struct twi_wheel *wheel)
 {

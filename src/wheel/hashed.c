@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
- * in Netty): a timeout waits in slot due tick mod slots, for as many revolutions as it takes.
+ * in Netty): a timeout waits in the slot with the number (due tick mod slots), until the revolution
+ * in which it is due.
  *
  * Cost. insert and remove: O(1). If a slot has a due timeout, the advance reads all entries of the
- * slot in sequence, 8 bytes each, and touches only the nodes that are due. If the earliest due tick
- * of a slot lies in a later revolution, the slot is not read. The bitmap skips empty slots.
+ * slot in sequence, 8 bytes each, and touches only the nodes that are due. If all timeouts of a
+ * slot are due in later revolutions, the advance does not read the slot. A bitmap shows which slots
+ * are empty.
  */
 #include "base/bits.h"
 #include "base/compiler.h"
@@ -19,15 +21,18 @@ struct hashed_wheel {
 	uint32_t slots; /* [const] a power of two */
 
 	/*
-	 * The state of a catch-up by slot (sweep): the tick at which the revolution ends (0: there
-	 * is no sweep), the tick of the slot that it has reached, and the tick up to which timeouts
-	 * are due.
+	 * The state of sweep(), which catches up slot by slot: the tick at which its revolution
+	 * ends (0: no sweep is under way), the tick of the last slot that it has finished, and the
+	 * tick up to which it takes timeouts.
 	 */
 	uint64_t sweep_end TWI_WORKER_FIELD;
 	uint64_t sweep_at TWI_WORKER_FIELD;
 	uint64_t sweep_limit TWI_WORKER_FIELD;
 
-	/* A scan that continues with the next batch, and the number of its slot. */
+	/*
+	 * If a batch was full in the middle of a slot: the scan of that slot, which the next batch
+	 * continues, and the slot's number.
+	 */
 	struct twi_slot_scan scan TWI_WORKER_FIELD;
 	size_t scan_number TWI_WORKER_FIELD;
 
@@ -64,8 +69,8 @@ static TWI_WORKER_ONLY void hashed_remove(struct twi_wheel *wheel, struct twi_no
 
 	twi_slot_remove(&self->slot[number], &wheel->chunks, node->place);
 	/*
-	 * An entry that the scan has not seen may have moved to a place that the scan has passed.
-	 * So the scan must start again.
+	 * The removal may have moved an entry that the scan has not seen to a place that the scan
+	 * has passed. So the scan must start again.
 	 */
 	if (number == self->scan_number)
 		self->scan.cursor = NULL;
@@ -82,8 +87,8 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 	size_t number = twi_bitmap_next(self->occupied, self->slots, from);
 
 	/*
-	 * The search may go beyond `until` to the end of the bitmap, but wraps around only if it
-	 * must.
+	 * The search above may go beyond `until`, to the end of the bitmap. It must wrap around
+	 * only if the range does.
 	 */
 	if (number == TWI_BITS_NONE && from + count > self->slots)
 		number = twi_bitmap_next(self->occupied, self->slots, 0);
@@ -93,8 +98,8 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 }
 
 /*
- * Takes the timeouts that are due by `limit` from the slot of tick `at`. Returns true if the slot
- * is finished.
+ * Takes the timeouts that are due by `limit` from the slot of tick `at`. Returns false if the batch
+ * is full before the slot is finished.
  */
 static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, uint64_t limit,
 				       struct twi_due_batch *batch)
@@ -123,10 +128,10 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 }
 
 /*
- * Catches up if the wheel is a revolution or more behind. One revolution takes all timeouts that
- * are due by the sweep's limit, slot after slot. Tick by tick, the wheel would visit all slots once
- * for each revolution that it missed. A timeout that is inserted meanwhile and is due by the limit
- * goes to the overdue list, because the sweep may have passed its slot.
+ * Catches up if the wheel is a revolution or more behind. Visits each slot once, and takes all its
+ * timeouts that are due by the sweep's limit. Tick by tick, the wheel would visit each slot once
+ * for every revolution that it has missed. If a timeout is inserted meanwhile and is due by the
+ * limit, it becomes overdue, because the sweep may have passed its slot.
  */
 static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
@@ -153,7 +158,8 @@ static TWI_WORKER_ONLY void sweep_begin(struct hashed_wheel *self, uint64_t limi
 	self->sweep_limit = limit;
 	self->wheel.horizon = limit;
 	/*
-	 * If a step has begun to search this slot, the search starts again, with the sweep's limit.
+	 * If a scan of a slot is under way, it must start again, because it has another limit than
+	 * the sweep.
 	 */
 	self->scan.cursor = NULL;
 }
@@ -174,7 +180,10 @@ static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
 			now_set(self, limit);
 			return;
 		}
-		/* A timeout inserted during this slot is overdue if it was due before the slot. */
+		/*
+		 * `now` must stay before `at` until the slot is finished. A timeout that is
+		 * inserted meanwhile is overdue if it is due by `at` - 1.
+		 */
 		now_set(self, at - 1);
 		if (!slot_visit(self, at, at, batch))
 			return;
@@ -187,7 +196,10 @@ static TWI_WORKER_ONLY void hashed_advance(struct twi_wheel *wheel, uint64_t lim
 {
 	struct hashed_wheel *self = hashed_of(wheel);
 
-	/* An interrupted sweep may have had an earlier limit. Then another sweep follows. */
+	/*
+	 * If a sweep was interrupted by a full batch, its limit may be earlier than `limit`. Then
+	 * another sweep follows.
+	 */
 	while (batch->count == 0 && (self->sweep_end != 0 || limit - wheel->now >= self->slots)) {
 		if (self->sweep_end == 0)
 			sweep_begin(self, limit);
@@ -225,9 +237,10 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 }
 
 /*
- * Returns the due tick of an entry. The entry holds only the low half of that tick. The node's
- * due tick supplies the high half, if the low halves agree and no reschedule has queued the node to
- * make its deadline earlier. Otherwise returns the first tick from now on with that low half.
+ * For the check: returns the due tick by which an entry was filed. The entry holds only the low
+ * half of that tick. If the low half of the node's due tick is the same, and no reschedule has
+ * queued the node, returns the node's due tick. Otherwise returns the first tick from now on with
+ * that low half.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,

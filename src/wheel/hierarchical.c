@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hierarchical wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme
- * 7; as in the Linux kernel and Kafka). It has levels of slots. A slot is 64 times as wide as one
- * of the level below. A slot of the lowest level is one tick. A slot of a higher level is emptied
- * into the levels below when its time comes, so a timeout moves at most levels - 1 times.
+ * 7; as in the Linux kernel and Kafka). It has levels of slots. A slot of the lowest level is one
+ * tick wide, and a slot of each higher level is 64 times as wide as one of the level below. When
+ * the time of a higher level's slot comes, the wheel moves its timeouts to the levels below. So a
+ * timeout moves at most levels - 1 times.
  *
  * Levels overlap. A level covers its next 256 slots, which is as far as four slots of the next
- * level. So when a timeout is placed in a slot, the slot begins at least three slot widths later. A
- * crowded slot is emptied in slices, one per advance, beginning one slot width before its time. So
- * a near timeout waits for one slice at most, and not for a million far timeouts, even if these are
- * all due at one tick.
+ * level. So if a timeout is placed in a slot of a higher level, that slot begins at least three
+ * slot widths later. A crowded slot is emptied in slices, one per advance, and the first slice is
+ * taken one slot width before the slot's time. So a near timeout waits for one slice at most. It
+ * never waits for a million far timeouts, even if these are all due at one tick.
  *
- * Cost. insert and remove: O(1). advance: O(levels) per occupied slot, however much empty time lies
- * between. next_due: O(levels).
+ * Cost. insert and remove: O(1). advance: O(levels) per occupied slot; ticks without timeouts cost
+ * nothing. next_due: O(levels).
  */
 #include "base/bits.h"
 #include "base/compiler.h"
@@ -25,7 +26,7 @@
 
 enum {
 	/*
-	 * A slot with more chunks than this is emptied ahead of time, this many chunks at a time.
+	 * A slot with more chunks than this is crowded. It is emptied early, in parts of this size.
 	 */
 	SLICE_CHUNKS = 64,
 	/* The fine wheel reaches 66 ms ahead, or one tick, if that is longer. */
@@ -39,7 +40,10 @@ struct level {
 	struct twi_slot slot[SLOTS];
 };
 
-/* [worker], except `levels`, which is [const]. Slots of upper levels begin after now. */
+/*
+ * [worker], except `levels`, which is [const]. An occupied slot of a level above 0 always begins
+ * after `now`.
+ */
 struct hierarchical_wheel {
 	struct twi_wheel wheel;
 	unsigned levels;
@@ -87,7 +91,10 @@ static TWI_WORKER_ONLY void hierarchical_remove(struct twi_wheel *wheel, struct 
 		twi_bitmap_clear(level->occupied, index);
 }
 
-/* Returns the first occupied slot after `at`, in slot widths from tick 0, or TWI_TICK_NEVER. */
+/*
+ * Returns the first occupied slot after slot `at`, or TWI_TICK_NEVER. Slots are counted from tick
+ * 0.
+ */
 static TWI_WORKER_ONLY uint64_t occupied_after(const struct level *level, uint64_t at)
 {
 	size_t from = (size_t)(at + 1) & (SLOTS - 1);
@@ -106,8 +113,8 @@ static TWI_WORKER_ONLY bool crowded(const struct twi_slot *slot)
 }
 
 /*
- * Returns the due tick of an entry: the low half is the entry's, the high half its slot's. If the
- * slot is wider than 2^32 ticks, returns its begin.
+ * Returns the due tick by which an entry was filed. Its low half is in the entry, its high half is
+ * that of the slot's begin. If the slot is wider than 2^32 ticks, returns the slot's begin.
  */
 static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_entry *entry)
 {
@@ -117,10 +124,10 @@ static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_ent
 }
 
 /*
- * Returns the tick by which an entry is filed again. The node's deadline is read only if the slot
- * is wider than 2^32 ticks, or if the node was rescheduled. If the deadline became earlier, the old
- * tick is used here, because the cancel queue also brings the node, and reclaim then files it
- * correctly.
+ * Returns the due tick by which a cascade files an entry again. Reads the node's deadline only if
+ * the slot is wider than 2^32 ticks, or if the node was rescheduled. If the deadline became
+ * earlier, returns the old tick: the node is also in the cancel queue, and reclaim will file it by
+ * the new deadline.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
@@ -130,7 +137,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	uint64_t filed = entry_filed(level, begin, entry);
 	uint64_t due_tick;
 
-	/* RELAXED: a reschedule that is missed here is seen when the next slot is emptied. */
+	/* RELAXED: if a reschedule is missed here, it is seen when the next slot is emptied. */
 	if (TWI_LIKELY(level_shift(level) <= 32 &&
 		       (twi_load_relaxed(&node->word) & TWI_WORD_RESCHEDULED) == 0))
 		return filed;
@@ -138,7 +145,7 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	return due_tick > filed ? due_tick : filed;
 }
 
-/* Takes a node out of the fine wheel, so that the outer wheel files it. */
+/* Moves a node to the outer wheel, which files it by its present deadline. */
 static TWI_COLD TWI_WORKER_ONLY void outer_file(struct hierarchical_wheel *self,
 						struct twi_node *node)
 {
@@ -158,8 +165,9 @@ static TWI_COLD TWI_WORKER_ONLY void slotless_add(struct hierarchical_wheel *sel
 }
 
 /*
- * Moves an entry to its new slot. If the node of a fine wheel was rescheduled, the outer wheel
- * files it, because the new deadline may be beyond the fine wheel's reach.
+ * Moves an entry to a slot of a lower level. If the entry is in a fine wheel and its node was
+ * rescheduled, the outer wheel files the node, because the new deadline may be beyond the fine
+ * wheel's reach.
  */
 static TWI_WORKER_ONLY void entry_cascade(struct hierarchical_wheel *self, unsigned level,
 					  uint64_t begin, const struct twi_entry *entry)
@@ -173,7 +181,7 @@ static TWI_WORKER_ONLY void entry_cascade(struct hierarchical_wheel *self, unsig
 		slotless_add(self, node);
 }
 
-/* Moves the entries of a chunk to their new slots. */
+/* Moves the entries of a chunk to slots of lower levels. */
 static TWI_WORKER_ONLY void chunk_cascade(struct hierarchical_wheel *self, unsigned level,
 					  uint64_t begin, const struct twi_chunk *chunk)
 {
@@ -203,7 +211,7 @@ static TWI_WORKER_ONLY void slot_cascade(struct hierarchical_wheel *self, unsign
 		twi_bitmap_clear(level->occupied, index);
 }
 
-/* Empties the slots that begin at `tick`, from the top level down. */
+/* Empties the slots of all higher levels that begin at `tick`, from the top level down. */
 static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t tick)
 {
 	for (unsigned number = self->levels; number-- > 1;) {
@@ -215,10 +223,7 @@ static TWI_WORKER_ONLY void cascade_at(struct hierarchical_wheel *self, uint64_t
 	}
 }
 
-/*
- * Returns how many chunks to move now: equal parts until the slot's time comes, and at least a
- * slice.
- */
+/* Returns how many chunks of a slot to move now: enough to finish in time, at least a slice. */
 static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *self,
 					     const struct twi_slot *slot, uint64_t begin)
 {
@@ -227,7 +232,7 @@ static TWI_WORKER_ONLY uint32_t slice_chunks(const struct hierarchical_wheel *se
 	return part > SLICE_CHUNKS ? (uint32_t)part : SLICE_CHUNKS;
 }
 
-/* Moves one slice of each level's next slot, if that is crowded. */
+/* Moves one slice of each level's next slot, if that slot is crowded. */
 static TWI_WORKER_ONLY void cascade_ahead(struct hierarchical_wheel *self)
 {
 	for (unsigned number = self->levels; number-- > 1;) {
@@ -264,8 +269,8 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 }
 
 /*
- * Takes the nodes of a chunk that are due at `tick`, and appends them to a list that is linked by
- * their places. Returns the list's new end. If a node was rescheduled, the outer wheel files it.
+ * Used in a fine wheel. Appends the nodes of a chunk to a list that is linked by their places.
+ * Returns the list's new end. If a node was rescheduled to a later tick, the outer wheel files it.
  */
 static TWI_WORKER_ONLY uintptr_t *chunk_list(struct hierarchical_wheel *self, uint64_t tick,
 					     const struct twi_chunk *chunk, uintptr_t *end)
@@ -286,7 +291,7 @@ static TWI_WORKER_ONLY uintptr_t *chunk_list(struct hierarchical_wheel *self, ui
 	return end;
 }
 
-/* Gives the nodes of the slot of `tick` to the outer wheel, by sequence. */
+/* Makes the nodes in the slot of `tick` the outer wheel's ready list, by sequence number. */
 static TWI_COLD TWI_WORKER_ONLY void equals_give(struct hierarchical_wheel *self, uint64_t tick,
 						 struct twi_slot *slot)
 {
@@ -302,7 +307,8 @@ static TWI_COLD TWI_WORKER_ONLY void equals_give(struct hierarchical_wheel *self
 
 /*
  * Used in a fine wheel, where all nodes of the slot have the same deadline. A single node goes into
- * the batch. Returns false if the outer wheel has to give out more before the next tick.
+ * the batch. Several go to the outer wheel's ready list. Returns false if that list must be given
+ * out first.
  */
 static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t tick,
 				      struct twi_slot *slot, struct twi_due_batch *batch)
@@ -324,7 +330,10 @@ static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t 
 	return true;
 }
 
-/* Takes the timeouts that are due at `tick`. Returns true if the batch has all of them. */
+/*
+ * Takes what is due at `tick`. Returns false if the batch is full or the outer wheel has ready
+ * nodes.
+ */
 static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t tick,
 				       struct twi_due_batch *batch)
 {
@@ -332,7 +341,7 @@ static TWI_WORKER_ONLY bool tick_visit(struct hierarchical_wheel *self, uint64_t
 	struct twi_slot *slot = &self->level[0].slot[index];
 	bool all = true;
 
-	/* The slot may be empty: the tick may only be the begin of a higher level's slot. */
+	/* The slot may be empty: the advance also stops where a slot of a higher level begins. */
 	if (self->wheel.outer != NULL && !twi_slot_empty(slot))
 		all = fine_take(self, tick, slot, batch);
 	else
@@ -350,7 +359,10 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 	uint64_t next;
 
 	while ((next = next_event(self)) <= limit) {
-		/* A timeout inserted during this tick is overdue if it was due before the tick. */
+		/*
+		 * If a timeout is inserted before this tick is finished, it is overdue if it is due
+		 * before `next`.
+		 */
 		now_set(self, next - 1);
 		cascade_at(self, next);
 		if (!tick_visit(self, next, batch))
@@ -362,8 +374,8 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 }
 
 /*
- * Returns when a slot needs the worker: because its first timeout is due, or because it must be
- * emptied ahead of time.
+ * Returns the tick at which the worker must work on a slot: because its first timeout is due, or
+ * because it is crowded and must be emptied early.
  */
 static TWI_WORKER_ONLY uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number,
 					  uint64_t at)
@@ -386,7 +398,7 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 	if (first == TWI_TICK_NEVER)
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
-	/* If the second slot is crowded, it may have to be emptied before the first slot's time. */
+	/* A crowded second slot may have to be emptied before the first one's time. */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
 		return next;
@@ -430,8 +442,8 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 }
 
 /*
- * For the check: returns the due tick of an entry in a wide slot. That is the node's tick if it
- * lies in the slot, otherwise the slot's first tick.
+ * For the check: returns the due tick by which an entry was filed in a slot wider than 2^32 ticks.
+ * That is the node's due tick if it lies in the slot, otherwise the slot's first tick.
  */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The geometry of the hierarchical wheel: how wide the slots of a level are, and how far it reaches.
+ * The geometry of the hierarchical wheel: how wide the slots of a level are, and how far a level
+ * reaches.
  */
 #ifndef TWI_WHEEL_LEVELS_H
 #define TWI_WHEEL_LEVELS_H
@@ -12,8 +13,8 @@ enum {
 	STEP_BITS = 6,
 	SLOTS = 256,
 	/*
-	 * A level takes timeouts that are fewer widths away than this. Otherwise two slots of time
-	 * could have the same index.
+	 * A level takes timeouts that are fewer slot widths away than this. With more, timeouts of
+	 * two different times could get the same slot index.
 	 */
 	REACH = SLOTS - 1,
 	/* Enough for 2^63 ticks. */
@@ -25,7 +26,7 @@ static inline unsigned level_shift(unsigned level)
 	return level * STEP_BITS;
 }
 
-/* Returns the lowest level that reaches a due tick so far ahead. */
+/* Returns the lowest level that can hold a timeout which is due `distance` ticks from now. */
 static inline unsigned level_of(uint64_t distance)
 {
 	unsigned level = 0;
@@ -39,7 +40,7 @@ static inline unsigned level_of(uint64_t distance)
 	return level;
 }
 
-/* Returns the tick at which a slot begins that is `at` widths of its level after tick 0. */
+/* Returns the first tick of slot `at`. The slots of a level are counted from tick 0. */
 static inline uint64_t slot_begin(unsigned level, uint64_t at)
 {
 	return at << level_shift(level);

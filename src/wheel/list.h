@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The links of the lists for nodes that are in no slot. The forward link is the ingress link, which
- * only the worker uses once the node is out of ingress. The backward link is the place
- * (timeout/node.h: unslotted). [worker]
+ * The links of the wheel's lists, for nodes that are in no slot. The forward link is the node's
+ * ingress link, which only the worker uses after the node has left ingress. The backward link is
+ * the node's place (TWI_PLACE_LISTED in timeout/node.h). [worker]
  */
 #ifndef TWI_WHEEL_LIST_H
 #define TWI_WHEEL_LIST_H
 
 #include "timeout/node.h"
 
-/* RELAXED, both: only the worker uses the link of a node that is out of ingress. */
+/* RELAXED, both: only the worker uses the link of a node that has left ingress. */
 static inline struct twi_node *twi_list_next(struct twi_node *node)
 {
 	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);
@@ -38,7 +38,7 @@ static inline TWI_WORKER_ONLY void twi_list_append(struct twi_node **first, stru
 	*last = node;
 }
 
-/* Puts the node in front. */
+/* Inserts the node at the front of the list. */
 static inline TWI_WORKER_ONLY void twi_list_add(struct twi_node **list, struct twi_node *node)
 {
 	twi_list_link(node, *list);

@@ -47,7 +47,7 @@ bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number, struct twi_chu
 	return true;
 }
 
-/* Unlinks a chunk from the chain and returns it to the pool. */
+/* Unlinks a chunk from its slot's list and returns it to the pool. */
 static TWI_WORKER_ONLY void chunk_unlink(struct twi_slot *slot, struct twi_chunk_pool *pool,
 					 struct twi_chunk *chunk)
 {
@@ -65,7 +65,7 @@ static TWI_WORKER_ONLY void chunk_unlink(struct twi_slot *slot, struct twi_chunk
 	twi_chunk_give(pool, chunk);
 }
 
-/* Closes the hole at `number` with the slot's last entry. */
+/* Removes the entry at `number`: moves the slot's last entry to its position. */
 static TWI_WORKER_ONLY void hole_fill(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				      struct twi_chunk *chunk, uint32_t number)
 {
@@ -86,7 +86,10 @@ void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_pool *pool, uintptr
 	hole_fill(slot, pool, twi_place_chunk(place), twi_place_number(place));
 }
 
-/* Prefetches the nodes first, because they are scattered in memory. */
+/*
+ * Moves all entries of a chunk into the batch. Prefetches the nodes first, because they are
+ * scattered in memory.
+ */
 static TWI_WORKER_ONLY void chunk_take(const struct twi_chunk *chunk, struct twi_due_batch *batch)
 {
 	struct twi_node **node = &batch->node[batch->count];
@@ -128,7 +131,10 @@ struct due_set {
 	uint32_t count;
 };
 
-/* Selects entries by the low halves of their due ticks alone, and prefetches their nodes. */
+/*
+ * Selects the entries that may be due by the low halves of their due ticks alone, and prefetches
+ * their nodes.
+ */
 static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *scan,
 			   struct due_set *ret_set)
 {
@@ -137,8 +143,8 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 	ret_set->count = 0;
 	for (uint32_t number = 0; number < chunk->count; number++) {
 		/*
-		 * No entry is due at or before `now`, so the low halves are compared by their
-		 * distance from it.
+		 * Low halves wrap around, so they cannot be compared directly. But no entry is due
+		 * at or before `now`, so its distance from `now` decides.
 		 */
 		uint32_t ahead = chunk->entry[number].due - (uint32_t)scan->now;
 
@@ -155,9 +161,9 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Called if the low half of an entry's due tick looked due, but its node's deadline is not. Returns
- * true if the timeout is 2^32 ticks away or more, and stays. Returns false if it was rescheduled,
- * and must be filed elsewhere.
+ * Called if the low half of an entry's due tick looks due, but the node's deadline is not due.
+ * Returns true if the timeout is due 2^32 ticks later or more, so that its entry stays. Returns
+ * false if the timeout was rescheduled, so that it must leave the slot.
  */
 static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {
@@ -165,8 +171,8 @@ static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot
 	uint64_t due_tick = twi_due_tick(since_ns, scan->tick_ns);
 
 	/*
-	 * The last tick before the end of time is an exception, because its boundary cannot be
-	 * represented.
+	 * The first condition can only be true for the last tick before the end of time: the end of
+	 * that tick cannot be represented, so before_ns is too early.
 	 */
 	if (due_tick <= scan->limit || (uint32_t)due_tick != due)
 		return false;
@@ -175,7 +181,7 @@ static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot
 	return true;
 }
 
-/* Keeps the candidates, except the timeouts that are far away. */
+/* Removes from the set the candidates that are due 2^32 ticks later or more. */
 static void due_confirm(const struct twi_chunk *chunk, struct due_set *set,
 			struct twi_slot_scan *scan)
 {
@@ -202,8 +208,8 @@ static TWI_WORKER_ONLY void batch_add(struct twi_due_batch *batch, const struct 
 }
 
 /*
- * Removes the set from the chunk. Returns true if the chunk became empty and is gone. Then the scan
- * continues with the next chunk.
+ * Removes the entries of the set from the chunk. Returns true if the chunk became empty and was
+ * freed. Then the scan must continue with the next chunk.
  */
 static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_chunk *chunk, const struct due_set *set)
@@ -213,8 +219,9 @@ static TWI_WORKER_ONLY bool set_remove(struct twi_slot *slot, struct twi_chunk_p
 		return true;
 	}
 	/*
-	 * Goes from the highest entry down. So an entry that fills a hole is either not due, or
-	 * will be seen again below.
+	 * Goes from the highest number down. So if the moved entry comes from this chunk, it is not
+	 * in the set. If it comes from a later chunk, the scan finds it when it searches this chunk
+	 * again.
 	 */
 	for (uint32_t i = set->count; i-- > 0;)
 		hole_fill(slot, pool, chunk, set->number[i]);
@@ -239,8 +246,8 @@ bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		if (set.count > 0) {
 			batch_add(batch, &set);
 			/*
-			 * Entries from the end have filled the holes, so this chunk must be
-			 * searched once more.
+			 * The removal has moved entries from the slot's last chunk into this one,
+			 * so it must be searched once more.
 			 */
 			if (!set_remove(slot, pool, chunk, &set))
 				continue;

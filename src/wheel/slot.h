@@ -2,8 +2,8 @@
 /*
  * A slot: an unordered set of entries in a chain of chunks. All chunks except the last are full.
  *
- * When an entry leaves, the slot's last entry moves into its place, and that entry's node is
- * updated. So there are no holes, and memory is bounded by the number of pending timeouts.
+ * When an entry is removed, the slot's last entry moves to its position, and the moved node's place
+ * is updated. So there are no holes, and memory is bounded by the number of pending timeouts.
  * [worker], all of it.
  */
 #ifndef TWI_WHEEL_SLOT_H
@@ -18,7 +18,7 @@
 struct twi_slot {
 	struct twi_chunk *first TWI_WORKER_FIELD;
 	struct twi_chunk *last TWI_WORKER_FIELD;
-	/* Lower bound of the entries' due ticks; UINT64_MAX if the slot is empty. */
+	/* No entry is due before this tick. UINT64_MAX if the slot is empty. */
 	uint64_t earliest TWI_WORKER_FIELD;
 	uint32_t chunk_count TWI_WORKER_FIELD; /* how many chunks the slot has */
 };
@@ -41,8 +41,8 @@ static inline TWI_WORKER_ONLY bool twi_slot_empty(const struct twi_slot *slot)
 }
 
 /*
- * Makes an entry and sets the node's place. Returns false, and changes nothing, if there is no
- * memory.
+ * Adds an entry for the node and sets the node's place. Returns false, and changes nothing, if
+ * there is no memory.
  */
 TWI_WORKER_ONLY bool twi_slot_append(struct twi_slot *slot, uint32_t slot_number,
 				     struct twi_chunk_pool *pool, struct twi_node *node,
@@ -53,15 +53,15 @@ TWI_WORKER_ONLY void twi_slot_remove(struct twi_slot *slot, struct twi_chunk_poo
 				     uintptr_t place);
 
 /*
- * Moves entries into `batch`, oldest chunk first, until the slot is empty or the batch has no room
- * for another chunk.
+ * Moves entries into `batch`, oldest chunk first, until the slot is empty or the next chunk does
+ * not fit into the batch.
  */
 TWI_WORKER_ONLY void twi_slot_take_all(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_due_batch *batch);
 
 /*
- * Takes the oldest chunk out. Its nodes keep their old place until they are filed again. Returns
- * false if the slot is empty.
+ * Copies the oldest chunk to `*ret_chunk` and removes it from the slot. Its nodes keep their old
+ * places until they are filed again. Returns false if the slot is empty.
  */
 TWI_WORKER_ONLY bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk_pool *pool,
 					 struct twi_chunk *ret_chunk);
@@ -74,18 +74,19 @@ struct twi_slot_scan {
 	int64_t before_ns;        /* `limit` as a time: deadlines before it are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
-	uint64_t earliest; /* lower bound of the due ticks of those entries seen that are not due */
+	uint64_t earliest; /* no entry that was seen and stays is due before this */
 };
 
 /*
- * Moves due entries into `batch`. That includes entries whose filed tick is due although a
- * reschedule has made the deadline later. Continues at the scan's position. Returns true if the
- * whole slot was searched. Its lower bound is then exact, up to 2^32 ticks.
+ * Moves due entries into `batch`. An entry is also moved if the tick by which it was filed is due,
+ * but a reschedule has made the deadline later. Continues at the scan's position. Returns true if
+ * the whole slot was searched. Then `earliest` of the slot is exact for timeouts that are due
+ * within 2^32 ticks.
  */
 TWI_WORKER_ONLY bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 				       struct twi_slot_scan *scan, struct twi_due_batch *batch);
 
-/* Checks a slot's chain. Returns NULL or an error text. Adds the number of entries to `*count`. */
+/* Checks a slot's chunks. Returns NULL or an error text. Adds the number of entries to `*count`. */
 TWI_WORKER_ONLY const char *twi_slot_check(const struct twi_slot *slot, uint32_t slot_number,
 					   uint64_t *count);
 

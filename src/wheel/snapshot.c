@@ -7,8 +7,8 @@
 
 enum {
 	/*
-	 * How many nodes ahead a node is prefetched inside a chunk: as many cache misses as a core
-	 * can handle in parallel.
+	 * Inside a chunk, nodes are prefetched this many entries ahead: as many cache misses as a
+	 * core can handle in parallel.
 	 */
 	AHEAD = 12,
 };
@@ -25,7 +25,10 @@ static unsigned age_of(int64_t until_ns)
 	return age;
 }
 
-/* Counts a cancelled node. It stays in the wheel, unchanged, until reclaim takes it out. */
+/*
+ * Counts a cancelled node. Its address may be kept, because the node stays in the wheel, unchanged,
+ * until reclaim takes it out.
+ */
 static void cancelled_count(struct twi_wheel_snapshot *snapshot, struct twi_node *node,
 			    int64_t deadline_ns)
 {
@@ -39,7 +42,10 @@ void twi_wheel_snapshot_add(struct twi_wheel_snapshot *snapshot, struct twi_node
 {
 	int64_t deadline_ns = twi_node_deadline_ns(node);
 
-	/* RELAXED: only a number for a reader. The worker may read the node in any state. */
+	/*
+	 * RELAXED: the result is only shown to people. The worker may read a node of its wheel in
+	 * any state.
+	 */
 	if (twi_word_state(twi_load_relaxed(&node->word)) == TWI_WORD_CANCELLED)
 		cancelled_count(snapshot, node, deadline_ns);
 	else if (deadline_ns == TW_NEVER)

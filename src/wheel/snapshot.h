@@ -12,8 +12,8 @@
 
 enum {
 	/*
-	 * The ranges of the time until the deadline: overdue; ten decades, of which the first ends
-	 * at 10 us; later than these; never.
+	 * The number of ranges of the time until the deadline: overdue; ten decades, of which the
+	 * first ends at 10 us; later than these; never.
 	 */
 	TWI_SNAPSHOT_AGES = 13,
 	TWI_SNAPSHOT_DECADES = 10,
@@ -33,10 +33,10 @@ struct twi_wheel_snapshot_slot {
 struct twi_wheel_snapshot {
 	int64_t now_ns;
 	uint64_t level[TWI_WHEEL_LEVELS]; /* entries in the slots of each level */
-	uint64_t overdue;                 /* timeouts that came after their tick */
+	uint64_t overdue;                 /* timeouts inserted after their tick */
 	uint64_t unslotted;               /* timeouts without memory for a slot entry */
 	uint64_t ready;    /* due timeouts, in order of deadlines, not given out yet */
-	uint64_t later;    /* chains that are behind, and wait for the next turn */
+	uint64_t later;    /* timeouts put aside until the next turn */
 	uint64_t rejected; /* timeouts that an executor rejected */
 	uint64_t age[TWI_SNAPSHOT_AGES];  /* pending timeouts, without cancelled ones */
 	uint64_t cancelled;               /* cancelled timeouts that are still in the wheel */
@@ -45,11 +45,11 @@ struct twi_wheel_snapshot {
 		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: no more slots */
 };
 
-/* Fills `ret`. `now_ns`: the time that the ages are counted from. */
+/* Fills `ret`. `now_ns`: the present time, for the ages. */
 TWI_WORKER_ONLY void twi_wheel_snapshot_take(const struct twi_wheel *wheel, int64_t now_ns,
 					     struct twi_wheel_snapshot *ret);
 
-/* Counts one more pending node, which is not in the wheel. */
+/* Counts one more node. Used for nodes outside the wheel, too. */
 TWI_WORKER_ONLY void twi_wheel_snapshot_add(struct twi_wheel_snapshot *snapshot,
 					    struct twi_node *node);
 

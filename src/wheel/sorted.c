@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An LSD radix sort with as many digits as the deadlines differ in, or a sort by insertion if there
- * are few. The nodes lie anywhere in memory, so each access to a node is a cache miss. A sort
- * accesses each node twice, and these accesses do not depend on each other, so they overlap.
- * Afterwards equal deadlines are adjacent. If their sequence numbers are not in order, they are
- * sorted by these in the same way.
+ * Sorts the run: by an LSD radix sort with as many digits as the range of the deadlines needs, or
+ * by insertion if there are few nodes. The nodes are scattered in memory, so each access to a node
+ * is a cache miss. A sort accesses each node only twice, and these accesses are independent, so the
+ * misses overlap. Afterwards equal deadlines are adjacent. If their sequence numbers are not in
+ * order, these nodes are sorted by sequence number in the same way.
  */
 #include "wheel/sorted.h"
 
@@ -57,7 +57,7 @@ static void sort_by_digit(const struct twi_sorted_entry *from, struct twi_sorted
 		to[place[digit_of(&from[i], least, shift)]++] = from[i];
 }
 
-/* Returns where the sorted entries are: at `from` or at `other`. */
+/* Returns the array that has the sorted entries: `from` or `other`. */
 static struct twi_sorted_entry *sort_by_digits(struct twi_sorted_entry *from,
 					       struct twi_sorted_entry *other, size_t count)
 {
@@ -87,7 +87,7 @@ static TWI_WORKER_ONLY struct twi_sorted_entry *sort(struct twi_sorted_entry *en
 	return entry;
 }
 
-/* Sorts entries with one deadline. */
+/* Sorts entries that have the same deadline by sequence number. */
 static TWI_WORKER_ONLY void equal_sort(struct twi_sorted_entry *entry,
 				       struct twi_sorted_entry *other, size_t count)
 {
@@ -101,7 +101,10 @@ static TWI_WORKER_ONLY void equal_sort(struct twi_sorted_entry *entry,
 		entry[i] = (struct twi_sorted_entry){since, sorted[i].node};
 }
 
-/* Returns how many entries have the same deadline as the first. Sets whether these are in order. */
+/*
+ * Returns how many entries have the same deadline as the first one. Sets `*ret_in_order` to whether
+ * their sequence numbers rise.
+ */
 static size_t equal_count(const struct twi_sorted_entry *entry, size_t most, bool *ret_in_order)
 {
 	size_t count = 1;

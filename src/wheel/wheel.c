@@ -18,8 +18,8 @@ TWI_WORKER_UNCHECKED bool twi_wheel_order(struct twi_wheel *wheel, bool open)
 }
 
 /*
- * Advances the time of an open wheel. A time before the epoch changes nothing, and TW_NEVER is
- * never due.
+ * Advances `before` of an open wheel, so that timeouts with deadlines up to `now_ns` are due. A
+ * time before the epoch changes nothing. The deadline TW_NEVER never becomes due.
  */
 static TWI_WORKER_ONLY void before_move(struct twi_wheel *wheel, int64_t now_ns)
 {
@@ -91,7 +91,7 @@ static TWI_COLD TWI_WORKER_ONLY void list_remove(struct twi_wheel *wheel, struct
 		wheel->rejected_after = previous;
 }
 
-/* Takes the first node off the list. */
+/* Removes the first node from the unslotted list, and returns it. */
 static TWI_WORKER_ONLY struct twi_node *unslotted_pop(struct twi_wheel *wheel)
 {
 	struct twi_node *node = wheel->unslotted;
@@ -100,7 +100,7 @@ static TWI_WORKER_ONLY struct twi_node *unslotted_pop(struct twi_wheel *wheel)
 	return node;
 }
 
-/* Files a node behind all others of its deadline. */
+/* Files a node behind all others that have the same deadline. */
 static TWI_WORKER_ONLY void file_behind(struct twi_wheel *wheel, struct twi_node *node)
 {
 	if (wheel->fine != NULL)
@@ -137,8 +137,8 @@ TWI_COLD void twi_wheel_later_in(struct twi_wheel *wheel)
 }
 
 /*
- * Returns the node after which a batch of rejected nodes is inserted, or NULL if the batch goes to
- * the front.
+ * Returns the node after which a new batch of rejected nodes is inserted, or NULL if the batch goes
+ * to the front. `node`: the first node of the batch.
  */
 static TWI_WORKER_ONLY struct twi_node *rejected_place(const struct twi_wheel *wheel,
 						       struct twi_node *node)
@@ -187,7 +187,7 @@ TWI_COLD void twi_wheel_rejected_in(struct twi_wheel *wheel, uint64_t limit, uin
 	}
 }
 
-/* Removes a node that is not in a slot of this wheel. */
+/* Removes a node that is in the wheel, but in none of the slots of `ops`. */
 static TWI_NOINLINE TWI_WORKER_ONLY void elsewhere_remove(struct twi_wheel *wheel,
 							  struct twi_node *node)
 {
@@ -227,9 +227,9 @@ static TWI_WORKER_ONLY uint64_t node_since(const struct twi_wheel *wheel, struct
 
 /*
  * Goes through the unslotted list. Takes due nodes into the batch, moves others into their slots if
- * there is memory, and puts the rest on the list of seen ones. So each node is looked at once per
- * advance, however many batches that needs. If there is no memory for one node, the others are not
- * tried.
+ * there is memory, and moves the rest to unslotted_seen. So each node is looked at once per
+ * advance, however many batches the advance needs. If there is no memory for one node, the others
+ * are not tried.
  */
 static TWI_WORKER_ONLY void unslotted_scan(struct twi_wheel *wheel, uint64_t before,
 					   struct twi_due_batch *batch)
@@ -266,8 +266,9 @@ static TWI_WORKER_ONLY bool unslotted_empty(const struct twi_wheel *wheel)
 }
 
 /*
- * Returns whether the first ready node must come before the first late one. With equal deadlines it
- * must: a node is late because it was inserted when its deadline had already been given out.
+ * Returns whether the first ready node must be given out before the first late one. If their
+ * deadlines are equal, it must: the late node was inserted later, when timeouts with its deadline
+ * had already been given out.
  */
 static TWI_WORKER_ONLY bool ready_first(struct twi_wheel *wheel)
 {
@@ -276,7 +277,10 @@ static TWI_WORKER_ONLY bool ready_first(struct twi_wheel *wheel)
 		twi_node_deadline_ns(wheel->ready) <= twi_node_deadline_ns(wheel->late));
 }
 
-/* Gives out a node of a list. If it was rescheduled meanwhile, it may have to be filed again. */
+/*
+ * Gives out a node of the ready or late list. If a reschedule has moved its deadline to `before` or
+ * later, files the node again instead.
+ */
 static TWI_WORKER_ONLY void listed_give(struct twi_wheel *wheel, struct twi_node *node,
 					uint64_t before, struct twi_due_batch *batch)
 {
@@ -287,7 +291,7 @@ static TWI_WORKER_ONLY void listed_give(struct twi_wheel *wheel, struct twi_node
 		file_behind(wheel, node);
 }
 
-/* In a wheel with an order: gives out ready and late nodes. */
+/* Used in a wheel with an order. Gives out ready and late nodes. */
 static TWI_WORKER_ONLY void passed_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	while (batch->count < batch->capacity) {
@@ -301,8 +305,8 @@ static TWI_WORKER_ONLY void passed_give(struct twi_wheel *wheel, struct twi_due_
 }
 
 /*
- * Returns the time up to which nodes without a slot may be given out. They must not overtake the
- * nodes in slots.
+ * Returns the time before which unslotted nodes may be given out. In a wheel with an order, they
+ * must not overtake nodes in slots.
  */
 static TWI_WORKER_ONLY uint64_t unslotted_end(const struct twi_wheel *wheel, uint64_t limit)
 {
@@ -310,7 +314,10 @@ static TWI_WORKER_ONLY uint64_t unslotted_end(const struct twi_wheel *wheel, uin
 				   : twi_boundary_ns(limit, wheel->tick_ns);
 }
 
-/* Takes the timeouts that have no slot, or that were due before this advance. */
+/*
+ * Takes the due timeouts that are not in the wheel's slots: unslotted, overdue, ready and late
+ * ones.
+ */
 static TWI_COLD TWI_WORKER_ONLY void beside_advance(struct twi_wheel *wheel, uint64_t limit,
 						    struct twi_due_batch *batch)
 {
@@ -341,12 +348,15 @@ static TWI_WORKER_ONLY void all_advance(struct twi_wheel *wheel, uint64_t limit,
 	if (TWI_UNLIKELY(!beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
 	/*
-	 * If the batch had no room for all of these, the rest must come first, so `now` must not
-	 * pass them.
+	 * If the batch has nodes already, it may not have had room for all of them. The rest must
+	 * come before nodes in slots, so the slots must not advance yet.
 	 */
 	if (TWI_LIKELY(batch->count == 0))
 		slots_advance(wheel, limit, batch);
-	/* A cascade may have found no memory, or the slots have made nodes ready. */
+	/*
+	 * The advance of the slots may have made nodes unslotted, because a cascade found no
+	 * memory, or ready.
+	 */
 	if (TWI_UNLIKELY(batch->count == 0 && !beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
 }
@@ -358,7 +368,10 @@ void twi_wheel_advance(struct twi_wheel *wheel, uint64_t limit, struct twi_due_b
 	batch->count = 0;
 	if (!wheel->open && end > wheel->before)
 		wheel->before = end;
-	/* Repeats if every ready node has been rescheduled meanwhile. */
+	/*
+	 * Repeats if the batch is empty only because all ready nodes were rescheduled and filed
+	 * again.
+	 */
 	do
 		all_advance(wheel, limit, batch);
 	while (TWI_UNLIKELY(batch->count == 0 && wheel->now < limit));
@@ -373,18 +386,24 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 		return;
 	}
 	wheel->count += count;
-	/* If some nodes are left over, they are part of the batch that was ready together. */
+	/*
+	 * If there are ready nodes already, they became ready together with these, so ready_before
+	 * stays valid.
+	 */
 	if (wheel->ready == NULL)
 		wheel->ready_before = wheel->before;
 	/*
-	 * Inserts the nodes before the ready ones, the last node first, so that their order is
-	 * kept.
+	 * Inserts the nodes before the ready ones. Begins with the last node, so that their order
+	 * is kept.
 	 */
 	while (count > 0)
 		twi_list_add(&wheel->ready, node[--count]);
 }
 
-/* Returns whether a list has overdue nodes. They have no slot entry that would show this. */
+/*
+ * Returns whether an unslotted list has due nodes. Each must be looked at, because no slot records
+ * their earliest due tick.
+ */
 static TWI_COLD TWI_WORKER_ONLY bool list_owes(const struct twi_wheel *wheel, struct twi_node *node)
 {
 	uint64_t before = wheel->fine != NULL ? wheel->before

@@ -4,7 +4,8 @@
  * set to the last moment before the present tick. That tick's boundary has passed, so by the usual
  * rules the timeout is due, and the worker is woken.
  *
- * Tick 0 is over when the engine is created (engine/create.c), so there is always such a moment.
+ * Tick 0 is over when the engine is created (engine/create.c), so there is always a moment before
+ * the present tick.
  */
 #ifndef TWI_WORKER_AT_ONCE_H
 #define TWI_WORKER_AT_ONCE_H

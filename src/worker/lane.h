@@ -6,11 +6,11 @@
  *
  * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts. The
- * lanes of near numbers lie in the engine. Those of far numbers lie in blocks that are made on
- * demand (ingress/far.h). Threads without a number share lane 63, and so do threads for whose lane
- * there is no memory. That lane has no ring, because a ring has one producer, and its counters need
- * locked additions. The first push to a lane makes its ring. If there is no memory for it, the lane
- * uses its link queues from then on.
+ * lanes with low numbers (near) lie in the engine. The lanes with higher numbers (far) lie in
+ * blocks that are made on demand (ingress/far.h). Threads without a number share lane 63. So do
+ * threads that got no memory for a lane. That lane has no ring, because a ring has one producer,
+ * and its counters need locked additions. The first push to a lane makes its ring. If there is no
+ * memory for it, the lane uses its link queues from then on.
  *
  * Entries in the ring and in the queues have no order between them. None is needed, because the
  * state word decides about a cancel, and the deadline decides when a timeout is due.
@@ -39,11 +39,11 @@ struct twi_lane {
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
-	uint32_t number;                    /* [const] its number; that of the shared lane is 63 */
+	uint32_t number;                    /* [const] the lane's number; the shared lane has 63 */
 	_Atomic bool known;    /* [producer E15] there was a push, so the lane's bit was set */
 	_Atomic bool unfenced; /* [worker E8] pushes need no fence; never taken back */
 	bool joined;           /* [producer] there was a first push */
-	/* The producers' cache line, used if there is no ring or it is full. */
+	/* The producers' cache line, used if there is no ring or the ring is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
 	struct twi_ring_arrays arrays;
@@ -111,7 +111,7 @@ static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 	return count;
 }
 
-/* Does the same in a lane, which may be the shared one. */
+/* Does the same as twi_half_count in a lane, which may be the shared one. */
 static inline uint64_t twi_lane_half_count(const struct twi_lane *lane, _Atomic uint64_t *half,
 					   uint64_t more)
 {
@@ -133,9 +133,9 @@ static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 }
 
 /*
- * Counts other cancels. `kind` counts their kind. It must be counted first, because readers
- * subtract it from ended_count. Returns the new count of `kind`. RELAXED: as above; the count of
- * the end publishes it.
+ * Counts cancels of one kind, in its counter `kind` and in ended_count. `kind` must be raised
+ * first, because readers subtract it from ended_count. Returns the new count of `kind`. RELAXED: as
+ * above; the count of the end publishes it.
  */
 static inline uint64_t twi_lane_end_count_as(struct twi_lane *lane, _Atomic uint64_t *kind,
 					     uint64_t count)

@@ -69,8 +69,8 @@ struct twi_run *twi_run_of(const struct twi_thread *thread, const struct twi_wor
 }
 
 /*
- * Returns the state of an engine after its worker is gone. Other states have no worker, and do not
- * change.
+ * Returns the state of an engine after its worker's thread has died. A state in which there is no
+ * worker does not change.
  */
 static uint32_t bereaved_state(uint32_t state)
 {
@@ -101,8 +101,8 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 	TWI_TEST_POINT("died:seen");
 	twi_tsan_release(&worker->state);
 	/*
-	 * E12: must be a single step, because between two steps another thread could adopt the
-	 * engine.
+	 * E12: the state must change in a single step, because between two steps another thread
+	 * could adopt the engine.
 	 */
 	while (!twi_cas_release(&worker->state, &state, bereaved_state(state)))
 		;

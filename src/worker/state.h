@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of an engine: enum tw_engine_state, and two more. Stop waits on it as a futex. These
- * are its changes, and the thread that makes them:
+ * The state of an engine: enum tw_engine_state, and two more. Stop waits on it as a futex. Below
+ * are its changes, and which thread makes them:
  *
  *     NEW       -> STARTING           start: the winner of the compare-and-swap makes the thread
  *     STALLED   -> STARTING           start again after a failure

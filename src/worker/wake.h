@@ -9,7 +9,7 @@
 
 /* Why a sleep ended. */
 enum twi_wake {
-	/* The time came until which the worker wanted to sleep. */
+	/* The worker's sleep has lasted until the time that it had chosen. */
 	TWI_WAKE_DEADLINE = 0,
 	/*
 	 * Another thread has scheduled, rescheduled or cancelled a timeout, and the worker was

@@ -37,15 +37,15 @@ struct twi_worker {
 	TWI_CACHE_ALIGNED _Atomic uint32_t state; /* [atomic E12] enum tw_engine_state, a futex */
 	uint32_t fork_epoch;                      /* [const] */
 	_Atomic bool sweeping;                    /* [atomic E10] */
-	bool loop;                                /* [const] there is no thread: the caller polls */
+	bool loop;              /* [const] loop mode: no thread, the caller polls */
 	bool ordered;           /* [const] timeouts run in the order of their deadlines */
 	bool quick;             /* [const] the engine has no order and no limit */
 	struct tw_clock *clock; /* [const] */
-	/* The thread that may touch the wheel. A thread only compares it with its own address. */
+	/* The thread that may touch the wheel. Other threads only compare its address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
 	uint64_t pending_limit;             /* [const] 0: no limit */
 	_Atomic int64_t wake_before_ns;     /* [worker E8] earlier deadlines wake it if it sleeps */
-	/* Slots of the limit that are taken. Every thread writes it, if there is a limit. */
+	/* How many slots of the limit are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 	/* The reasons why the worker must wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
@@ -56,55 +56,55 @@ struct twi_worker {
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
 	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
 	_Atomic uint64_t early_reported; /* [atomic] the greatest cancelled_early that was read */
-	_Atomic uint64_t cancelled_sum;  /* [atomic] of the lanes, about (ingress/pressure.c) */
+	_Atomic uint64_t cancelled_sum;  /* [atomic] rough sum of all lanes (ingress/pressure.c) */
 
 	/* Only the worker uses these. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
-	struct twi_hold hold;         /* [worker] of the thread that may touch the wheel */
-	void *outer TWI_WORKER_FIELD; /* [worker] of which engine self was the worker before */
-	uint32_t first_lane TWI_WORKER_FIELD;     /* [worker] the next batch begins here */
-	_Atomic uint32_t lanes_seen;              /* [worker] in use, at the last batch */
-	bool unfenced TWI_WORKER_FIELD;           /* [worker] a lane pushes without a fence */
-	int64_t given_up_ns TWI_WORKER_FIELD;     /* [worker] first deadline of recent cancels */
-	const struct tw_allocator *allocator;     /* [const] */
-	_Atomic uint32_t marks;                   /* [atomic] see mark.h */
-	uint32_t check;                           /* [const] enum tw_check */
-	uint64_t transfer_batch;                  /* [const] */
-	int64_t spin_ns;                          /* [const] */
-	uint64_t tick_ns;                         /* [const] the wheel's */
-	int64_t epoch_ns;                         /* [const] the wheel's */
-	tw_dispatch_hook *dispatch;               /* [const] */
-	void *dispatch_context;                   /* [const] */
-	uint32_t rejection;                       /* [const] enum tw_rejection */
-	tw_drop_hook *on_drop;                    /* [const] */
-	void *drop_context;                       /* [const] */
-	int64_t late_ns;                          /* [const] 0: no bound */
-	tw_late_hook *on_late;                    /* [const] */
-	void *late_context;                       /* [const] */
-	struct twi_watch *watch;                  /* [const] NULL: no run is slow */
-	struct twi_measure *measure;              /* [const] NULL: runs are not measured */
-	bool runs_checked;                        /* [const] there is a bound, or a measurement */
-	int64_t run_from_ns TWI_WORKER_FIELD;     /* [worker] when its next run begins, about */
-	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch has earlier deadlines */
-	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] and due at this tick or before */
-	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next of the batch to expire */
+	struct twi_hold hold;                 /* [worker] of the thread that may touch the wheel */
+	void *outer TWI_WORKER_FIELD;         /* [worker] the engine whose worker self was before */
+	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
+	_Atomic uint32_t lanes_seen;          /* [worker] in use, at the last batch */
+	bool unfenced TWI_WORKER_FIELD;       /* [worker] a lane pushes without a fence */
+	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
+	const struct tw_allocator *allocator; /* [const] */
+	_Atomic uint32_t marks;               /* [atomic] see mark.h */
+	uint32_t check;                       /* [const] enum tw_check */
+	uint64_t transfer_batch;              /* [const] */
+	int64_t spin_ns;                      /* [const] */
+	uint64_t tick_ns;                     /* [const] the wheel's */
+	int64_t epoch_ns;                     /* [const] the wheel's */
+	tw_dispatch_hook *dispatch;           /* [const] */
+	void *dispatch_context;               /* [const] */
+	uint32_t rejection;                   /* [const] enum tw_rejection */
+	tw_drop_hook *on_drop;                /* [const] */
+	void *drop_context;                   /* [const] */
+	int64_t late_ns;                      /* [const] 0: no bound */
+	tw_late_hook *on_late;                /* [const] */
+	void *late_context;                   /* [const] */
+	struct twi_watch *watch;              /* [const] NULL: no run is slow */
+	struct twi_measure *measure;          /* [const] NULL: runs are not measured */
+	bool runs_checked;                    /* [const] there is a bound, or a measurement */
+	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough begin of the next run */
+	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is due before this */
+	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] the last tick of the batch */
+	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next in `due` to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
-	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] what is due later joins the fresh */
-	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] look at this expired_count */
-	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] pause at this expired_count */
-	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] and at this time */
+	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] a timeout due later becomes fresh */
+	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] next check: expired_count */
+	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] poll's end: expired_count */
+	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] poll's end: time */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
-	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: the next comes at once */
+	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: another poll follows */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] with the holes */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
-	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next that was not accepted */
+	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next one not accepted yet */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL: no date was ever used */
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
@@ -119,7 +119,7 @@ struct twi_worker {
 	_Atomic uint64_t unexpired_count;                                       /* [worker] */
 	_Atomic uint64_t transferred_count;                                     /* [worker] */
 	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory is free again */
-	_Atomic uint64_t unlinked_count;   /* [worker] of these, those never in the wheel */
+	_Atomic uint64_t unlinked_count;   /* [worker] the part that never was in the wheel */
 	_Atomic uint64_t transfer_count;   /* [worker] */
 	_Atomic uint64_t largest_transfer; /* [worker] */
 	_Atomic uint64_t turn_count;       /* [worker] */
@@ -133,9 +133,9 @@ struct twi_worker {
 	_Atomic int64_t latest_ns;                    /* [worker] */
 	_Atomic uint64_t executor_rejected_count;     /* [worker] */
 	_Atomic uint64_t dropped_count;               /* [worker] */
-	_Atomic uint64_t late_count;                  /* [atomic] by the threads that run them */
+	_Atomic uint64_t late_count;                  /* [atomic] added by any running thread */
 	_Atomic uint64_t periodic_run_count;          /* [worker] */
-	_Atomic uint64_t chain_expired_count;         /* [atomic] by the thread of the last run */
+	_Atomic uint64_t chain_expired_count;         /* [atomic] added by any running thread */
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded before libevent. If an event is added twice in a row, the second add does nothing. No
- * error shows the loss, because libevent allows deleting an event that was not added.
+ * error shows this, because libevent permits deleting an event that was not added.
  */
 #include <dlfcn.h>
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of tickwheel-perf share.
+"""Shared by the tests of tickwheel-perf.
 
-Their words: TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]
+Their arguments: TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]
 
-SLOW_CLOCK is a module whose tw_engine_now is a minute behind (slow_clock.c), loaded before the library;
-LOSSY_EVENT is one whose event_del denies what it has done (lossy_event.c), FORGETFUL_EVENT one whose event_add
-says that it has done what it has not (forgetful_event.c).
+The last three are libraries that the tests preload. SLOW_CLOCK has a tw_engine_now that is a minute behind
+(slow_clock.c). LOSSY_EVENT has an event_del that denies what it has done (lossy_event.c). FORGETFUL_EVENT
+has an event_add that reports success but may do nothing (forgetful_event.c).
 """
 import json
 import os

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Preloaded before the library. The program reads an engine's time that is a minute old, so every
- * callback looks early to it. The library itself reads the clock by another function.
+ * callback looks early to it. The library itself reads the clock through another function.
  */
 #include <stdint.h>
 #include <time.h>

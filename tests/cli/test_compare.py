@@ -21,7 +21,7 @@ REQUIRED = ("netty-512", "netty-65536", "jdk", "go", "libevent", "libuv", "dpdk"
 
 
 def engines(wanted):
-  """Those of them that are built in."""
+  """Returns those of the wanted engines that are built in."""
   listed = perf("list").stdout.split("engines:\n")[1].splitlines()
   return [name for name in wanted if name in listed]
 
@@ -154,7 +154,7 @@ def row_of(workload, engine, producers=1, lateness=(None, None), **figures):
 
 
 class Targets(unittest.TestCase):
-  """By figures of which the outcome is known."""
+  """The tables, from figures whose outcome is known."""
 
   def tables(self, *rows):
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf durable: a short run beside the servers that are there makes a table and a picture that can be read.
+"""tickwheel-perf durable: a short run with the installed servers makes a table and a picture that can be read.
 
-Seen to fail: a median of the wrong keeper; a ratio turned around; names of a picture upon each other; a server left
-running.
+Seen to fail with these defects: a median of the wrong keeper; a ratio turned around; names of a picture on
+top of each other; a server left running.
 
 usage: test_durable.py TICKWHEEL_PERF      as in perf_case.py
 """
@@ -66,7 +66,7 @@ class Run(Case):
     self.assertIn(done.stdout.strip(), text)
     self.assertTrue(text.startswith("before\n") and text.endswith("after\n") and "old" not in text)
     self.assertEqual(list(check_pictures.faults(pathlib.Path(picture).read_text(encoding="utf-8"))), [])
-    # Servers and their files are gone.
+    # The servers have ended and their files are gone.
     self.assertEqual(sorted(os.listdir(self.folder.name)), ["durable.svg", "page.md"])
 
   def test_bad_words(self):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The screen of tickwheel-perf top --durable: from figures to lines, exactly.
+ * The screen of tickwheel-perf top --durable: known figures must give exactly these lines.
  *
- * Seen to fail: two counters exchanged; a rate over the wrong time; an alarm for old dead letters; a state without its
- * alarm.
+ * Seen to fail with these defects: two counters exchanged; a rate over the wrong time; an alarm for
+ * old dead letters; a state without its alarm.
  */
 #include "check.h"
 #include "top/durable_screen.h"

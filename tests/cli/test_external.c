@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The harness and an external engine. Shell scripts take the part of the external program.
- */
+/* The harness with an external engine. Shell scripts stand for the external program. */
 #include "check.h"
 #include "peer/external.h"
 #include "workload/workload.h"
@@ -82,7 +80,7 @@ Test(external, half_a_story_is_an_error)
 		check_int(outcome(scripts[i]), -EIO);
 }
 
-/* Its further output fills the pipe. */
+/* The program's further output fills the pipe, so a harness that waits for its end would hang. */
 Test(external, an_error_does_not_wait_for_the_rest)
 {
 	check_int(outcome("echo nonsense 1; while :; do echo version 1; done"), -EIO);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf: exit codes, and the JSON that others read.
+"""tickwheel-perf: exit codes, and the JSON that other programs read.
 
 usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]      as in perf_case.py
 """
@@ -172,7 +172,7 @@ class Scale(Case):
       self.assertEqual((row["at"], row["predicted_ns"]), (1000, row["ns_per_op"]))
     self.assertEqual([row["producers"] for row in parts["producers"]], [1, 2, 4, 8])
     for row in parts["producers"]:
-      # One in 4,096 of each producer's own.
+      # One in 4,096 of each producer's own timeouts expires, which is one here.
       self.assertEqual((row["expired"], row["lateness_samples"]), (row["producers"], row["producers"]))
     for row in parts["shapes"]:
       self.assertGreater(row["over_mean"], 0)
@@ -194,7 +194,7 @@ class BadTraces(Case):
                  "-1 arm 1 5 k\n"):
       self.assertEqual(perf("replay", self.trace(text)).returncode, BAD_INPUT, text)
 
-  # Seen to fail: accepted.
+  # Seen to fail with this defect: such a file is accepted.
   def test_time_that_goes_backwards(self):
     path = self.trace("# recorded\n5 arm 1 100 k\n7 cancel 1\n\n6 arm 1 100 k\n8 cancel 1\n")
     said = perf("replay", path)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A peer that is a program of its own: what it tells the harness (perf/peer/external.c).
+"""A peer that is a program of its own: what it reports to the harness (perf/peer/external.c).
 
 usage: test_programs.py PROGRAM [WORD…]
 """
@@ -23,7 +23,9 @@ def share(total, index):
 
 
 def ids(*totals, skip=0):
-  """Count and sum of the ids that the producers give to their shares of `totals`, the first `skip` left out."""
+  """Returns count and sum of the ids that the producers give to their shares of `totals`, without the first
+  `skip` of each.
+  """
   chosen = []
   for index in range(PRODUCERS):
     first = (index << 40) + 1
@@ -76,7 +78,7 @@ class Program(unittest.TestCase):
     told = self.told("light")
     self.check_account(told, scheduled=ids(OPS), expired=ids(OPS))
     self.assertEqual(sum(count for _, count in told.lateness), OPS)
-    # In the right unit: the program does not sleep for a second.
+    # The lateness must be in nanoseconds, because the program does not sleep for a second.
     self.assertLess(sorted(value for value, _ in told.lateness)[0], 10**9)
 
   def test_what_it_does_not_understand_is_an_error(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replays in virtual time give exactly the numbers that were worked out without a wheel.
+"""Replays in virtual time must give exactly the numbers that expect.py has computed without a wheel.
 
 usage: test_replay.py TICKWHEEL_PERF TRACE_FOLDER
 """

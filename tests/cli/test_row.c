@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How tickwheel-perf makes a row of its repeats. The row must show a bad repeat, whether it is the
- * first or a later one, but a single bad repeat must not decide the figures.
+ * How tickwheel-perf combines the repeats of a measurement into a row. The row must show a bad
+ * repeat, whether it is the first or a later one, but a single bad repeat must not decide the
+ * figures.
  */
 #include "check.h"
 #include "report/row.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The screen of tickwheel-perf top: from figures to lines, exactly, on terminals of several sizes.
+ * The screen of tickwheel-perf top: known figures must give exactly these lines, on terminals of
+ * several sizes.
  *
- * Seen to fail: a line longer than the terminal; a rate over the wrong time; a unit that changes at the wrong place; a
- * level that is left out; a bar without its style; an alarm for old rejections.
+ * Seen to fail with these defects: a line longer than the terminal; a rate over the wrong time; a
+ * unit that changes at the wrong place; a level that is left out; a bar without its style; an alarm
+ * for old rejections.
  */
 #include "check.h"
 #include "top/screen.h"
@@ -117,7 +119,7 @@ Test(top, each_part_has_its_style)
 	check_style(21, 44, 36, TOP_BAR);
 }
 
-/* Two seconds have 2,000 ticks of 1 ms. */
+/* In two seconds there are 2,000 ticks of 1 ms. */
 Test(top, late_ticks_beyond_a_tenth_and_new_rejections_are_alarms)
 {
 	view_make();
@@ -137,7 +139,7 @@ Test(top, late_ticks_beyond_a_tenth_and_new_rejections_are_alarms)
 	check_style(11, 14, 12, TOP_RATE);
 }
 
-/* Whatever the figures are, it fits. */
+/* No figure may make a line too long. */
 Test(top, no_line_is_longer_than_the_terminal)
 {
 	static const unsigned sizes[][2] = {{24, 80}, {1, 1}, {0, 0}, {10, 40}, {200, 1000}};
@@ -155,7 +157,7 @@ Test(top, no_line_is_longer_than_the_terminal)
 	}
 }
 
-/* A wide terminal has longer bars; a little of something is not nothing. */
+/* A wide terminal has longer bars. A count of one must still be visible. */
 Test(top, bars_fill_a_wide_terminal_and_show_a_single_timeout)
 {
 	view_make();
@@ -168,7 +170,7 @@ Test(top, bars_fill_a_wide_terminal_and_show_a_single_timeout)
 	check_line(21, "level 0   slots of 1 ms                  0");
 }
 
-/* Empty lines go first, so that no level is left out. */
+/* A short screen loses its empty lines first, so that no level is left out. */
 Test(top, levels_on_a_short_screen)
 {
 	view_make();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf top: its figures add up; in a terminal of 80 x 24 it stays inside of that, follows a change of
-size, and gives everything back, however it ends. A recording of it is a picture that can be read.
+"""tickwheel-perf top: its figures add up. In a terminal of 80 x 24 its output stays inside, follows a change of
+size, and the terminal is restored, however the program ends. A recording is a picture that can be read.
 
 usage: test_top.py TICKWHEEL_PERF      as in perf_case.py
 """
@@ -23,13 +23,14 @@ from perf_case import BAD_INPUT, Case, GOOD, LOST, PERF, perf
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/docs"))
-import check_pictures  # the rules for pictures, which a recording keeps as well
+import check_pictures  # the rules for pictures, which a recording must keep as well
 
 LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "300")
 TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
 HOME = b"\x1b[H"
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
-# Title, headings, rates, bars; the end of each. Whether there is an alarm depends on the machine.
+# The colours of title, headings, rates and bars, and the end of each. Whether there is an alarm depends on
+# the machine.
 COLOURS = {b"\x1b[0;1m", b"\x1b[0;1;34m", b"\x1b[0;32m", b"\x1b[0;36;46m", b"\x1b[0m"}
 ALARM = b"\x1b[0;1;31m"
 PATIENCE_S = 60
@@ -41,13 +42,13 @@ def number(text):
 
 
 class Frame:
-  """One frame as text."""
+  """One frame of the output, as text."""
 
   def __init__(self, text):
     self.lines = text.splitlines()
 
   def cell(self, name, column):
-    """A number of the line that begins with the name, from the left."""
+    """Returns a number of the line that begins with the name; `column` counts from the left."""
     line = next(line for line in self.lines if line.startswith(name))
     return number(re.findall(r"[\d,]+(?=\s|$)", line[len(name):])[column])
 
@@ -79,7 +80,7 @@ class Figures(Case):
   def test_figures_add_up(self):
     frames, verdict = self.frames("--frames", "3", "--producers", "2")
     self.assertEqual(len(frames), 3)
-    # Rounded to a hundredth each.
+    # Each interval is rounded to a hundredth of a second.
     self.assertLessEqual(sum(frame.interval_s() for frame in frames), self.passed_s + 0.015)
     for before, frame in zip(frames, frames[1:]):
       for line in frame.lines:
@@ -89,7 +90,7 @@ class Figures(Case):
         came = frame.cell(name, 1) - before.cell(name, 1)
         self.near(came, frame.cell(name, 0) * frame.interval_s(), 0.05, 2)
         self.assertGreater(came, 0)
-      # No call is counted in all of them at one moment.
+      # The program does not read all counters at one moment, so the sums are only near each other.
       self.near(frame.cell("scheduled", 1),
                 frame.cell("cancelled", 1) + frame.cell("expired", 1) + frame.held("pending"), 0.1, 500)
       self.near(frame.levels(), frame.held("pending"), 0.3, 500)
@@ -144,7 +145,7 @@ class Durable(Figures):
 
 
 class Screen:
-  """The program in a terminal of its own."""
+  """Runs the program in a terminal of its own."""
 
   def __init__(self, rows, columns, *words, **variables):
     self.seen = b""
@@ -174,7 +175,7 @@ class Screen:
         raise AssertionError(f"not seen in {self.seen[-2000:]!r}")
 
   def frames(self):
-    """The lines of each frame that was drawn in full."""
+    """Returns the lines of each frame that was drawn in full."""
     return [ESCAPE.sub(b"", part).decode().replace("\r", "").split("\n") for part in self.seen.split(HOME)[1:-1]]
 
   def end(self):
@@ -219,7 +220,7 @@ class Terminal(unittest.TestCase):
     self.assertEqual(len(frames[-1]), 9)
 
   def escapes(self, **variables):
-    """The kinds of escape sequences that set colours."""
+    """Returns the kinds of escape sequences that set colours."""
     screen = Screen(24, 80, "--frames", "2", **variables)
     self.assertEqual(screen.end()[0], GOOD)
     return set(re.findall(rb"\x1b\[[\d;]*m", screen.seen))
@@ -245,7 +246,7 @@ class Recording(unittest.TestCase):
     self.assertEqual(done.returncode, GOOD, done.stderr)
     self.assertEqual(list(check_pictures.faults(done.stdout)), [])
     self.assertEqual(done.stdout.count('<g class="frame">'), 6)
-    # The parts that stay are there once, the ones that change in each frame.
+    # Parts that do not change are in the recording once, the others in each frame.
     self.assertEqual(done.stdout.count(">cancelled<"), 1)
     self.assertEqual(len(re.findall(r">up \d+ s, figures", done.stdout)), 6)
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of Agrona's and Kafka's suites for their wheels, for single timeouts and for those that
- * are kept. Run on both of our wheels.
+ * The tests from Agrona's and Kafka's suites for their wheels: single timeouts, and timeouts that
+ * their callbacks keep for another run. Each test runs with both of our wheels.
  */
 #include "probe.h"
 
 #include <stdlib.h>
 
-/* The test's body follows the macro and gets the wheel as its parameter. */
+/* Defines a test for each wheel. The body follows the macro and gets the wheel as its parameter. */
 #define TEST_OF_WHEEL(suite, name)                                                                 \
 	static void suite##_##name(enum tw_wheel wheel);                                           \
 	Test(suite, name##_hashed)                                                                 \
@@ -20,7 +20,8 @@
 	}                                                                                          \
 	static void suite##_##name(enum tw_wheel wheel)
 
-/* Agrona's: 8 slots of 1 ms (its own are 1024 of 2^20 ns; small ones turn sooner). */
+/* Opens a wheel of 8 slots of 1 ms. Agrona's tests have 1,024 slots of 2^20 ns. A small wheel
+ * completes a revolution sooner. */
 static void open_small(struct fixture *fixture, enum tw_wheel wheel)
 {
 	struct tw_options options = fixture_options();
@@ -132,7 +133,7 @@ TEST_OF_WHEEL(agrona, past_deadline_fires_on_the_next_tick)
 	fixture_close(&fixture);
 }
 
-/* Returns the next delay so many times, and then ends. */
+/* Keeps itself for `keeps` more runs, each in the next tick, and then ends. */
 struct keeper {
 	int keeps;
 	atomic_int runs;
@@ -203,7 +204,8 @@ TEST_OF_WHEEL(agrona, growth_keeps_handles_valid)
 	free(handles);
 }
 
-/* Kafka: a wheel of 3 × 1 ms, delays 0–499 over many rounds, in order. */
+/* Kafka's test: a wheel of 3 slots of 1 ms, delays of 0 to 499 ms over many revolutions. All
+ * must fire in order. */
 struct in_order {
 	int *next;
 	int number;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defects seen in other engines of the family, one test each, named as in the documentation's
- * list. Elsewhere: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6
- * B9 B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
- * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
- * tests/freeze. docs/internals/testing.md has the whole list.
+ * Defects seen in other timer engines, with a test each. The names b14, b15 … are those of the list
+ * in docs/internals/testing.md.
  *
- * Seen to fail: b15 with a schedule that rejects when 2^20 are in ingress; b17 with a cancel that
- * pushes a timeout that is still in ingress to the cancel queue too (freed twice; the other half,
- * an entry made before the step to WHEELED: see tests/freeze/transfer.c); b18 with a worker that
- * sleeps after a full batch, and with one that transfers all entries before it expires; b19 with
- * one generation for all timeouts that use a node; b14 with an ordered wheel that does not sort;
- * b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms at most.
+ * Other tests: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6 B9
+ * B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
+ * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
+ * tests/freeze.
+ *
+ * Seen to fail: b15 with a schedule that rejects when 2^20 timeouts are in ingress; b17 with a
+ * cancel that pushes a timeout to the cancel queue although it is still in ingress (freed twice;
+ * tests/freeze/transfer.c has the other half, an entry made before the step to WHEELED); b18 with a
+ * worker that sleeps after a full batch, and with one that transfers all entries before it expires
+ * any; b19 with one generation for all timeouts that use a node; b14 with an ordered wheel that
+ * does not sort; b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms
+ * at most.
  */
 #include "probe.h"
 
@@ -24,14 +27,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* B14: inside a tick the order is that of scheduling. */
+/* B14, the defect: timeouts of one tick run in the order in which they were scheduled. They must
+ * run by deadline. */
 static void on_order(struct tw_handle self, void *arg)
 {
 	struct probe *probe = arg;
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
 
 	check_int(tw_timeout_get(self, &timeout), 0);
-	/* The place where the previous run left its deadline. */
+	/* ran_at_ns holds the deadline of the previous run. */
 	if (probe->ran_at_ns < timeout.deadline_ns)
 		atomic_fetch_add(&probe->runs, 1);
 	atomic_store(&probe->ran_at_ns, timeout.deadline_ns);
@@ -56,7 +60,8 @@ static void order_of_one_tick(uint32_t wheel, uint32_t flags, int64_t tick)
 	for (int i = 0; i < COUNT; i++)
 		must_schedule(fixture.engine, tick * fixture.tick_ns + delays_us[i] * NS_PER_US,
 			      &order_kind, &probe);
-	/* A loop runs what is due when it polls. A worker waits for the end of the tick. */
+	/* A loop runs due timeouts when it polls, also inside a tick. A worker waits for the end
+	 * of the tick. */
 	if ((flags & TW_ENGINE_LOOP) == 0) {
 		fixture_advance_to(&fixture, (tick + 1) * fixture.tick_ns - 1);
 		check_int(probe.runs, 0);
@@ -75,7 +80,7 @@ Test(defects, b14_inside_a_tick_by_deadline)
 		order_of_one_tick(wheels[i % 2], i / 2 % 2 != 0 ? TW_ENGINE_LOOP : 0, ticks[i / 4]);
 }
 
-/* B16: an idle engine ticks, or keeps a core busy. */
+/* B16, the defect: an idle engine wakes up at each tick, or keeps a core busy. */
 struct task {
 	char name[20];
 	char state; /* as the system reports it: S sleeps */
@@ -153,7 +158,7 @@ Test(defects, b16_an_idle_engine_sleeps)
 		stays_asleep(wheels[i % 2], ticks_ns[i / 4], i / 2 % 2 != 0);
 }
 
-/* B15: the other half, a queue that is full at 2^20. */
+/* B15, its other half. The defect: a queue is full at 2^20 entries. */
 Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 {
 	struct tw_options options = fixture_options();
@@ -174,10 +179,11 @@ Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 	fixture_close(&fixture);
 }
 
-/* B17: the same node on one queue twice; unlinking against transfer. */
+/* B17, the defect: a cancel and the transfer put the same node into one queue twice, or a cancel
+ * unlinks a node while the transfer moves it. */
 struct churn {
 	struct tw_engine *engine;
-	/* Only for the thread that moves the clock. */
+	/* NULL except for the thread that moves the clock. */
 	struct tw_clock *clock;
 	pthread_t thread;
 	uint64_t seed;
@@ -205,8 +211,8 @@ static void *churn_main(void *arg)
 					       &count_kind, &churn_runs, &window[place]) == 0;
 		if (churn->clock && i % 16 == 0)
 			tw_clock_set(churn->clock, i * 30 * NS_PER_US);
-		/* Lets the worker catch up. Otherwise all
-		 * would be cancelled before they are due. */
+		/* Lets the worker catch up. Otherwise all timeouts would be cancelled before
+		 * they are due. */
 		if (i % 64 == 0)
 			(void)tw_engine_flush(churn->engine, 10 * NS_PER_MS);
 	}
@@ -262,8 +268,8 @@ Test(defects, b17_second_cancel_before_transfer_is_not_done)
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(runs, 0);
 	check_int(stats_of(fixture.engine).cancelled, 100);
-	/* If a node was freed twice, it would serve two
-	 * timeouts now, and one of them would not run. */
+	/* If a node had been freed twice, it would serve two timeouts now, and one of them would
+	 * not run. */
 	for (i = 0; i < 1000; i++)
 		must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
 	fixture_advance(&fixture, 5 * NS_PER_MS);
@@ -272,8 +278,9 @@ Test(defects, b17_second_cancel_before_transfer_is_not_done)
 }
 
 /*
- * B18: a backlog of 1 M × 1 ms at a 100 ms tick. In virtual time, each must run at the first
- * boundary if it was scheduled in time, because the transfer batch is no ceiling.
+ * B18, a backlog: a million timeouts of 1 ms at a tick of 100 ms. Those that were scheduled before
+ * the first tick boundary must run at it, in virtual time. A transfer batch must not limit how
+ * many.
  */
 Test(defects, b18_a_million_run_in_one_tick)
 {
@@ -300,7 +307,7 @@ Test(defects, b18_a_million_run_in_one_tick)
 }
 
 /*
- * 250,000 in ingress and one in the wheel that is due. It must run after at
+ * The wheel has one due timeout, and 250,000 timeouts are in ingress. The due one must run after at
  * most one batch, however long ingress is.
  */
 struct due_one {
@@ -365,7 +372,7 @@ Test(defects, b18_batch_option)
 	check_due_behind(1, 300);
 }
 
-/* B19: an id without generation. A stale handle would cancel another timeout. */
+/* B19, the defect: an id has no generation, so a stale handle cancels another timeout. */
 Test(defects, b19_stale_handle_cancels_nobody)
 {
 	enum { OLD = 500 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From DPDK's timer suite: several threads arm and stop many timers. */
+/* Tests from DPDK's timer suite: several threads arm and stop many timers. */
 #include "probe.h"
 
 #include "random.h"
@@ -40,7 +40,8 @@ static void *arm_share(void *arg)
 	return NULL;
 }
 
-/* Stops and resets its own share at random. In the end each must be armed once. */
+/* Stops and resets timers of the thread's own share, at random. In the end each timer must be
+ * armed once. */
 static void *reset_share(void *arg)
 {
 	int begin = (int)(intptr_t)arg * PER_THREAD;
@@ -96,7 +97,8 @@ Test(dpdk, timers_armed_by_all_threads_run_once_each)
 	fixture_close(&fixture);
 }
 
-/* The callback overwrites its own storage, which must not be read afterwards. */
+/* The callback overwrites the storage of its own argument. The engine must not read it
+ * afterwards. */
 struct own_storage {
 	struct tw_kind kind;
 	char data[64];
@@ -124,7 +126,8 @@ Test(dpdk, argument_overwritten_inside_its_callback)
 	fixture_close(&fixture);
 }
 
-/* One burst of cancels names the same timeouts several times. */
+/* A burst of cancels names each timeout three times. Only the first cancel of each may return
+ * DONE. */
 Test(dpdk, cancel_with_duplicates_in_one_burst)
 {
 	int outcomes[5] = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of Dubbo's own suite for its HashedWheelTimer, with its numbers, in virtual time. */
+/* The tests of Dubbo's own suite for its HashedWheelTimer. They use its numbers, in virtual
+ * time. */
 #include "probe.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ Test(dubbo, every_bad_argument_is_rejected)
 	check_true(engine == NULL);
 }
 
-/* A C callback cannot throw. The nearest case is one that leaves errno and its arguments broken. */
+/* A C callback cannot throw. The nearest case is a callback that changes errno and overwrites
+ * its parameters. */
 static void on_failing(struct tw_handle self, void *arg)
 {
 	memset(&self, 0, sizeof(self));
@@ -126,7 +128,7 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 		atomic_fetch_add(&warnings, 1);
 }
 
-/* 128 engines with their threads at once. */
+/* Makes 128 engines with their threads at once. The library must warn exactly once. */
 Test(dubbo, many_engines_trip_one_warning)
 {
 	static const struct tw_log log = {on_log, NULL};

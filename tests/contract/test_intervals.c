@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of tokio's suite for its interval, with its numbers, and of
- * wahern's for periodic timeouts, in virtual time.
+ * The tests of tokio's suite for its interval, and of wahern's for periodic timeouts. They use the
+ * numbers of those suites, in virtual time.
  *
- * Seen to fail: a skip that goes on from now (skip, primes), a delay that goes on from the point, a
- * burst that leaves points out, a first run after a period; a reset that leaves the grid where it
- * was.
+ * Seen to fail: a skip whose next run counts from now (skip, primes); a delay whose next run counts
+ * from the due point; a burst that leaves points out; a first run after a whole period; a reset
+ * that does not move the grid.
  */
 #include "../unit/periodic/periodic_scene.h"
 
 #include <errno.h>
 
-/* An interval of 300 ms, the first at once. */
+/* Begins an interval of 300 ms, whose first run is at once. */
 static struct tw_handle tokio_begin(struct fixture *fixture, struct log *log, uint32_t missed)
 {
 	struct tw_period period = TW_PERIOD_RATE(300 * NS_PER_MS);
@@ -31,7 +31,7 @@ static struct tw_handle tokio_begin(struct fixture *fixture, struct log *log, ui
 	return handle;
 }
 
-/* The clock jumps from 300 to 950. */
+/* Moves the clock from 301 to 950 ms in one jump, so that runs are missed. */
 static void tokio(struct fixture *fixture, struct log *log, uint32_t missed)
 {
 	(void)tokio_begin(fixture, log, missed);
@@ -139,7 +139,8 @@ static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t m
 	}
 }
 
-/* The next run must be at the first point that is not over, whatever was left out. */
+/* The next run must be at the first point of the grid that is not over, whichever points were
+ * left out. */
 static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -156,7 +157,7 @@ static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t miss
 		check_int(log->count, now_ns > 0 ? (now_ns - 1) / prime->period_ns : 0);
 }
 
-/* wahern's: moves the clock by jumps of any size, with primes as periods. */
+/* From wahern's suite: the periods are primes, and the clock moves by jumps of any size. */
 static void primes(uint32_t missed)
 {
 	static struct prime prime[PRIMES];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of JRaft's suite for its repeated timer, with its numbers, in virtual time. The timer
- * waits 50 ms from the end of a run, unless it is adjusted, and each reset begins the wait anew.
+ * The tests of JRaft's suite for its repeated timer. They use its numbers, in virtual time. The
+ * timer waits 50 ms from the end of a run, unless the callback sets another wait ("adjusted"). Each
+ * reset begins the wait again.
  *
- * Seen to fail: a chain that goes on after a cancel in its run, a reschedule that does not move the
- * next run or leaves the grid where it was (reset_before…), a wait from the begin of a run
- * (reset_before…), an interval of its own that is ignored (adjust), a finaliser that runs twice
+ * Seen to fail: a chain that goes on after a cancel in its run; a reschedule that does not move the
+ * next run or leaves the grid where it was (reset_before…); a wait from the start of a run
+ * (reset_before…); a wait set by the callback that is ignored (adjust); a finaliser that runs twice
  * (cancel_destroys…).
  */
 #include "../unit/periodic/periodic_scene.h"
@@ -15,7 +16,7 @@
 struct timer {
 	struct tw_handle handle;
 	atomic_int count, destroyed;
-	int64_t adjusted_ns; /* used instead of its timeout; 0: none */
+	int64_t adjusted_ns; /* the wait that the callback sets; 0: none */
 	bool stops;          /* stops in its next run */
 	int stopped;         /* the result of that stop */
 };
@@ -65,7 +66,8 @@ Test(jraft, timer_runs_twenty_times_a_second)
 	timer_start(&fixture, &timer);
 	step_to(&fixture, 1000);
 	check_about(timer.count, 20, 3);
-	/* To the tick: a wait of 50 ms ends with the next tick, and the next wait begins then. */
+	/* The exact count: a wait of 50 ms ends with the next tick, at 51 ms, and the next wait
+	 * begins then. */
 	check_int(timer.count, 1000 / 51);
 	fixture_close(&fixture);
 }
@@ -112,7 +114,7 @@ Test(jraft, run_once_now_begins_the_wait_anew)
 	timer_start(&fixture, &timer);
 	step_to(&fixture, 20);
 	check_int(tw_reschedule(timer.handle, 0), TW_RESCHEDULE_DONE);
-	/* Without the flush the worker could run it now or after the next step. */
+	/* Without this flush the worker could run the timeout now or after the next step. */
 	fixture_flush(&fixture);
 	check_int(timer.count, 1);
 	step_to(&fixture, 20 + 50);
@@ -189,12 +191,12 @@ Test(jraft, reset_before_the_run_defers_it)
 	resets(&fixture, &timer, TIMEOUT_NS);
 	check_about(timer.count, RESETS, 3);
 	check_int(timer.count, RESETS);
-	/* To 100 ms: from now on each reset comes before the run. */
+	/* Makes the timeout 100 ms. From now on each reset comes before the next run. */
 	check_int(tw_reschedule(timer.handle, 2 * TIMEOUT_NS), TW_RESCHEDULE_DONE);
 	timer.adjusted_ns = 2 * TIMEOUT_NS;
 	resets(&fixture, &timer, 2 * TIMEOUT_NS);
 	check_int(timer.count, RESETS);
-	/* After the resets it must go on by 100 ms. */
+	/* After the last reset the timer must run every 100 ms. */
 	step_to(&fixture, fixture.now_ns / NS_PER_MS + 1000);
 	check_int(timer.count, RESETS + 1000 / 101);
 	fixture_close(&fixture);
@@ -212,7 +214,7 @@ Test(jraft, reset_keeps_postponing_by_a_grid)
 	timer.handle = must_repeat(&fixture, &period, &log);
 	resets(&fixture, &timer, 100 * NS_PER_MS);
 	check_int(log.count, 0);
-	/* Reset at 800, so from there on the grid is 900, 1000, ... */
+	/* The last reset was at 800 ms, so the grid is now 900, 1000, ... */
 	step_to(&fixture, 1201);
 	check_int(log.count, 4);
 	for (int run = 0; run < 4; run++)

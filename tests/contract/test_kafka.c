@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of Kafka's suite for its keyed timers, in virtual time. Expiries wait in the queue of
- * an executor. (The tests for its wheel are with Agrona's.)
+ * The tests of Kafka's suite for its keyed timers, in virtual time. Expired timeouts wait in an
+ * executor's queue. The tests of Kafka's wheel are in test_agrona.c.
  */
 #include "probe.h"
 
 #include <string.h>
 
-/* A keyed timer. */
 struct timer {
 	int tries_wanted; /* the try that succeeds; each wait before it is twice as long */
 	atomic_int runs;
@@ -36,7 +35,7 @@ static void on_timer_end(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind timer_kind = TW_KEYED_KIND(on_timer, on_timer_end);
 
-/* Expired timeouts wait here, as in the queue of an executor. */
+/* Expired timeouts wait here until queue_run, as in the queue of an executor. */
 static struct tw_due queued[8];
 static size_t queued_count;
 
@@ -81,7 +80,7 @@ static void advance_and_run(struct purgatory *purgatory, int64_t step_ms)
 	queue_run();
 }
 
-/* Lets a timer expire, so that it is in the queue. */
+/* Schedules a timer and lets it expire, so that it waits in the executor's queue. */
 static void timer_queue(struct purgatory *purgatory, struct timer *timer)
 {
 	check_int(tw_keyed_schedule(purgatory->table, "key", 3, 10 * NS_PER_MS, &timer_kind, timer,
@@ -135,7 +134,7 @@ Test(kafka, keyed_if_absent_keeps_the_first)
 
 	purgatory_open(&purgatory);
 	timer_queue(&purgatory, &first);
-	/* Must hold also while its expiry is queued. */
+	/* The key must count as present also while its expiry is queued. */
 	check_int(tw_keyed_schedule(purgatory.table, "key", 3, 0, &timer_kind, &second, NULL),
 		  TW_KEYED_PRESENT);
 	queue_run();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of Netty's own suite for its HashedWheelTimer, with its numbers, in virtual time.
+ * The tests of Netty's own suite for its HashedWheelTimer. They use its numbers, in virtual time.
  *
  * Seen to fail: b15 with a deadline that overflows.
  */
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Netty's defaults, with a given tick and wheel size. */
+/* Returns Netty's default options, with the given tick and number of slots. */
 static struct tw_options netty_options(int64_t tick_ns, uint32_t slots)
 {
 	struct tw_options options = fixture_options();
@@ -86,7 +86,8 @@ Test(netty, schedule_after_stop_is_rejected)
 	fixture_close(&fixture);
 }
 
-/* A wheel that overflows its period: re-armed every 100 ms from its callback, 3 runs. */
+/* Netty's test of a wheel that overflows. Each callback schedules the next run 100 ms later, for
+ * three runs. */
 struct again {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -127,7 +128,8 @@ Test(netty, timer_should_expire_rearmed_three_times)
 	fixture_close(&fixture);
 }
 
-/* 100,000 × 125 ms at a 200 ms tick: each runs after [125, 650) ms. Scheduled over one second. */
+/* 100,000 timeouts of 125 ms, scheduled over one second at a tick of 200 ms. Each must run after
+ * 125 ms at least and before 650 ms. */
 struct timed {
 	struct tw_engine *engine;
 	int64_t scheduled_ns;
@@ -180,7 +182,8 @@ Test(netty, timeouts_run_at_most_a_tick_late)
 	free(all);
 }
 
-/* The same with the check of Netty's authors: one heap of timeouts, time in steps of a tick. */
+/* The same test with the check of Netty's authors: all timeouts are in one heap, and time moves
+ * in steps of a tick. */
 Test(netty, execution_on_time_in_steps_of_a_tick)
 {
 	struct tw_options options = netty_options(200 * NS_PER_MS, 512);
@@ -303,7 +306,7 @@ Test(netty, pending_falls_with_cancel_and_expiry)
 	fixture_close(&fixture);
 }
 
-/* B15. */
+/* B15, the defect: a deadline overflows, so that the largest delay fires at once. */
 Test(netty, b15_largest_delay_does_not_fire)
 {
 	struct fixture fixture;
@@ -319,7 +322,8 @@ Test(netty, b15_largest_delay_does_not_fire)
 	fixture_close(&fixture);
 }
 
-/* 11 in one tick. The first blocks the worker, and the ten others are cancelled meanwhile. */
+/* Eleven timeouts of one tick. The first blocks the worker, and the test cancels the ten others
+ * meanwhile. */
 struct crowd {
 	sem_t entered;
 	sem_t leave;

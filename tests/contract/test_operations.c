@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two threads make random operations while time moves. Every
- * timeout must be accounted for exactly once.
+ * Two threads make random operations while time moves. In the end, every timeout must have ended
+ * exactly once.
  */
 #include "probe.h"
 
@@ -15,14 +15,14 @@ enum { OPERATIONS = 10000000, THREADS = 2, WINDOW = 4096, OPERATIONS_PER_STEP = 
 
 struct item {
 	struct actor *actor;
-	/* 0 free, 1 pending, 2 ended */
+	/* 0: free, 1: pending, 2: ended */
 	atomic_int life;
 	struct tw_handle handle;
 };
 
 struct actor {
 	struct tw_engine *engine;
-	/* Only for the actor that moves the clock. */
+	/* NULL except for the actor that moves the clock. */
 	struct tw_clock *clock;
 	int64_t now_ns;
 	pthread_t thread;
@@ -74,8 +74,8 @@ static void actor_cancel(struct actor *actor, struct item *item)
 		atomic_fetch_add(&actor->wrong, 1);
 }
 
-/* The first actor moves the clock, so that time passes during operations. Both let the worker catch
- * up. Otherwise no timeout would expire before it is cancelled. */
+/* The first actor moves the clock, so that time passes during operations. Both actors let the
+ * worker catch up. Otherwise no timeout would expire before it is cancelled. */
 static void actor_step(struct actor *actor)
 {
 	actor->now_ns += 4 * NS_PER_MS;

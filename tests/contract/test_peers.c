@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the suites of folly, libuv, tokio and brpc: the tests of one-shot timeouts. */
+/* Tests for one-shot timeouts from the suites of folly, libuv, tokio and brpc. */
 #include "probe.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 enum { PEERS = 40 };
 
-/* The first peer that runs cancels one of them. */
+/* The first peer that runs cancels the victim. */
 struct peers {
 	struct tw_engine *engine;
 	struct tw_handle handles[PEERS];
@@ -39,7 +39,7 @@ static void on_peer(struct tw_handle self, void *arg)
 
 static const struct tw_kind peer_kind = TW_KIND(on_peer, NULL);
 
-/* `step_ns` is the distance between the deadlines. If it is 0, all are in one slot. */
+/* `step_ns` is the time between the deadlines. If it is 0, all peers are in one slot. */
 static void check_cancel_of_a_peer(int victim, int64_t step_ns)
 {
 	struct peer members[PEERS];
@@ -91,7 +91,7 @@ Test(peers, cancel_in_another_slot_from_a_callback)
 	check_cancel_of_a_peer(PEERS - 1, NS_PER_MS);
 }
 
-/* The first that runs cancels all others of its slot, and those of the next. */
+/* The first timeout that runs cancels all others of its slot, and those of the next slot. */
 struct killer {
 	struct tw_handle handles[PEERS];
 	atomic_int runs;
@@ -128,7 +128,8 @@ Test(peers, cancel_all_from_a_callback)
 	fixture_close(&fixture);
 }
 
-/* Zero delay, re-armed in its callback. It must run once in each turn, and a turn must end. */
+/* A timeout with a delay of zero whose callback schedules it again. It must run once in each
+ * turn, and each turn must end. */
 struct loop {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -171,7 +172,7 @@ Test(peers, zero_delay_rearmed_in_its_callback_runs_once_per_turn)
 	check_rearm_loop(-5 * NS_PER_S);
 }
 
-/* After a long stall it must run once, not once per missed tick. */
+/* After a long stall the timeout must run once, not once per missed tick. */
 Test(peers, rearmed_loop_runs_once_after_a_stall)
 {
 	struct loop loop = {.delay_ns = 1};
@@ -206,7 +207,7 @@ Test(peers, huge_delays_are_never_first)
 	fixture_close(&fixture);
 }
 
-/* The callback frees its argument. Tested with a finaliser that frees it, and without one. */
+/* Two kinds: one whose callback frees its argument, and one whose finaliser does. */
 static atomic_int freed;
 
 static void on_free(struct tw_handle self, void *arg)
@@ -252,7 +253,7 @@ Test(peers, destroy_the_argument_from_its_callback)
 	check_int(freed, 601);
 }
 
-/* The callback of a timeout schedules a crowd, and each of them must run. */
+/* The callback of one timeout schedules many others. Each of those must run. */
 struct fan {
 	struct tw_engine *engine;
 	atomic_int runs;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Typical uses of single timeouts in servers, in virtual time: the timeout of a request, of an idle
- * connection, of an election; an event loop without a thread; a test that takes no time.
+ * connection, and of an election; an event loop without a thread; and a test in virtual time.
  *
- * Seen to fail: a cancel that reports done for an expired timeout, a stale handle that cancels the
+ * Seen to fail: a cancel that reports done for an expired timeout; a stale handle that cancels the
  * timeout in its former memory; a reschedule that leaves the earlier deadline in force; an election
  * with a wait other than the one its callback has chosen; a loop that gets its next due time a tick
  * too late or too early.
@@ -19,8 +19,8 @@
 
 enum { REQUESTS = 1000, LOST_EVERY = 100, LOST = REQUESTS / LOST_EVERY };
 
-/* A call on its way. It belongs to the first that ends it:
- * the thread with the answer, or the timeout. */
+/* A call that waits for its answer. Either the thread with the answer or the timeout ends it,
+ * whichever comes first. */
 struct request {
 	struct tw_handle handle;
 	atomic_int answered, timed_out;
@@ -41,7 +41,8 @@ static void on_timed_out(struct tw_handle self, void *arg)
 
 static const struct tw_kind request_kind = TW_KIND(on_timed_out, NULL);
 
-/* The answers that a network thread has. `late` are those of the lost calls. */
+/* The answers that a network thread receives. If `late` is set, they are the answers of the lost
+ * calls. */
 struct answers {
 	bool late;
 	int outcomes[5]; /* counts of each result of cancel */
@@ -85,7 +86,7 @@ static void requests_send(struct fixture *fixture)
 	}
 }
 
-/* The timeouts of the old handles have ended, so these must not affect the current ones. */
+/* Cancels with the handles of ended timeouts. They must not affect the current requests. */
 static void check_stale(struct fixture *fixture)
 {
 	static struct tw_handle old[REQUESTS];
@@ -108,7 +109,8 @@ static void check_stale(struct fixture *fixture)
 	check_int(tw_engine_pending(fixture->engine), REQUESTS - 1);
 }
 
-/* A thousand requests with a second each. Another thread answers all but ten after 300 ms. */
+/* A thousand requests, each with a timeout of a second. After 300 ms another thread answers all
+ * but ten of them. */
 Test(uses, request_timeout_ends_unanswered_requests_only)
 {
 	struct answers answers;
@@ -142,7 +144,7 @@ enum { CONNECTIONS = 100, PACKETS = 360, SILENT_FROM = PACKETS / 2 };
 #define PACKET_NS (10 * NS_PER_S)
 
 /*
- * An hour of connections that are closed a minute after the last packet. Each packet moves the
+ * In an hour, each connection must be closed a minute after its last packet. Each packet moves the
  * deadline of the connection's one timeout. After half an hour every second connection falls
  * silent.
  */
@@ -170,14 +172,14 @@ Test(uses, idle_timeout_fires_a_minute_after_the_last_packet)
 			check_int(probe[i].ran_at_ns,
 				  SILENT_FROM * PACKET_NS + IDLE_NS + PACKET_NS);
 	}
-	/* 27,000 packets must cause no cancel, no new timeout and nothing in ingress. */
+	/* The 27,000 packets must cause no cancel, no new timeout and no entry in ingress. */
 	check_int(stats_of(fixture.engine).scheduled, before.scheduled);
 	check_int(stats_of(fixture.engine).cancelled, 0);
 	check_int(stats_of(fixture.engine).transferred, before.transferred);
 	fixture_close(&fixture);
 }
 
-/* The same to the tick: only the last packet must count. */
+/* One connection, checked to the tick: only the last of its packets must count. */
 Test(uses, idle_timeout_to_the_tick)
 {
 	struct fixture fixture;
@@ -202,7 +204,8 @@ enum { NODES = 3, ELECTIONS_NOTED = 16 };
 
 #define STEP_NS (5 * NS_PER_MS)
 
-/* A follower stands for election one to two seconds after it has last heard of the leader. */
+/* A follower that begins an election when it has heard nothing of the leader for one to two
+ * seconds. */
 struct node {
 	struct fixture *fixture;
 	struct tw_handle handle;
@@ -239,8 +242,8 @@ static void node_begin(struct node *node, struct fixture *fixture, uint64_t seed
 		0);
 }
 
-/* Each election must come one to two seconds after the
- * event before it, and the waits must differ. */
+/* Each election must come one to two seconds after the previous one, or after `since_ns`. The
+ * waits must differ. */
 static void check_elections(const struct node *node, int64_t since_ns)
 {
 	check_true(node->at_ns[2] - node->at_ns[1] != node->at_ns[3] - node->at_ns[2]);
@@ -252,8 +255,8 @@ static void check_elections(const struct node *node, int64_t since_ns)
 	}
 }
 
-/* Ten heartbeats a second for ten seconds. Then the leader
- * is silent, and no node wins for ten more. */
+/* The leader sends ten heartbeats a second for ten seconds. Then it is silent for ten seconds,
+ * and no node wins the election. */
 Test(uses, election_timeout_fires_only_if_the_leader_is_silent)
 {
 	struct node node[NODES];
@@ -292,7 +295,8 @@ static void loop_open(struct fixture *fixture)
 
 enum { TIMEOUTS = 200 };
 
-/* Schedules at random within ten seconds. Returns the number of different ticks. */
+/* Schedules timeouts at random times within ten seconds. Returns how many different ticks they
+ * have. */
 static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUTS],
 			     int64_t due_ns[TIMEOUTS])
 {
@@ -307,14 +311,14 @@ static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUT
 		ticks += !taken[ms];
 		taken[ms] = true;
 		due_ns[i] = (ms + 1) * NS_PER_MS;
-		/* The tick's boundary is when the loop is woken. */
+		/* The loop wakes up at a tick boundary, so the deadline is just after one. */
 		(void)probe_schedule(fixture, &probe[i], ms * NS_PER_MS + 1);
 	}
 	return ticks;
 }
 
-/* The loop asks, sleeps until then, and polls. It must wake up
- * only for due timeouts, without a thread. */
+/* The loop asks for the next due time, sleeps until then, and polls. It must wake up only when
+ * timeouts are due. The engine must have no thread. */
 Test(uses, event_loop_that_asks)
 {
 	static struct probe probe[TIMEOUTS];
@@ -358,7 +362,8 @@ static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t 
 	check_int(wrong, 0);
 }
 
-/* The loop watches the descriptor with its own, and it must be readable when there is work. */
+/* A poll(2) loop watches the engine's descriptor. The descriptor must be readable when a timeout
+ * is due. */
 Test(uses, event_loop_with_a_descriptor)
 {
 	static struct probe probe[TIMEOUTS];
@@ -377,8 +382,8 @@ Test(uses, event_loop_with_a_descriptor)
 	fixture_close(&fixture);
 }
 
-/* Half an hour with one request each second. Each needs an answer within a
- * tenth of a second, and gets it at random. */
+/* A service in virtual time: half an hour with one request each second. Each request needs an
+ * answer within a tenth of a second. The time of the answer is random. */
 struct service {
 	struct fixture fixture;
 	struct random random;
@@ -414,7 +419,8 @@ static void service_pass(struct service *service, uint64_t seed, int seconds)
 	fixture_close(&service->fixture);
 }
 
-/* Runs it twice for the same result. The result must depend on the times of the answers. */
+/* Runs the service twice and expects the same result. A run with other answer times must give
+ * another result. */
 Test(uses, tests_in_virtual_time)
 {
 	static struct service service, same, other;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The use of keys in a registry's client, in virtual time. A failed registration is tried again
- * every five seconds, each URL once, until it succeeds or is unregistered (Dubbo's
+ * How a registry's client uses keys, in virtual time. A failed registration is tried again every
+ * five seconds until it succeeds or is unregistered. Each URL has only one entry (Dubbo's
  * FailbackRegistry).
  *
- * Seen to fail: a second add that takes the place of the first, a key that is not free after an end
- * of one sort, a hook that runs twice.
+ * Seen to fail: a second add that replaces the first; a key that is not free after one of the ends;
+ * a hook that runs twice.
  */
 #include "../unit/keyed/keyed_scene.h"
 
@@ -16,7 +16,8 @@ enum { URLS = 3 };
 static const char *const url[URLS] = {"registry://a/orders", "registry://a/stock",
 				      "registry://a/users"};
 
-/* Fails `vain` times and then succeeds. With the largest number it fails for ever. */
+/* Makes an item that fails `vain` times and then succeeds. With the largest number, 8, it fails
+ * in the whole test. */
 static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 {
 	item_init(item, engine);
@@ -25,13 +26,14 @@ static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 		item->again_ns[i] = RETRY_NS;
 }
 
-/* Each wait counts from the end of the try before it, which is up to a tick late. */
+/* Each wait counts from the end of the previous try, and that try is up to a tick late. */
 static void advance_to_try(struct fixture *fixture)
 {
 	fixture_advance(fixture, RETRY_NS + NS_PER_MS);
 }
 
-/* One of three succeeds with its third try, one is unregistered before, one fails to the end. */
+/* The first of three entries succeeds with its third try. The second is unregistered before its
+ * third try. The third fails until the engine stops. */
 Test(uses_keyed, registry_retry_goes_on_until_success_or_cancel)
 {
 	struct item item[URLS], again;
@@ -47,7 +49,8 @@ Test(uses_keyed, registry_retry_goes_on_until_success_or_cancel)
 	fixture_advance(&fixture, RETRY_NS);
 	check_alive(&item[0], 0);
 	fixture_advance(&fixture, NS_PER_MS);
-	/* It fails once more during its try. The old entry must go on as it was. */
+	/* The first URL fails again and is added again while its entry exists. The old entry
+	 * must continue unchanged. */
 	failed_init(&again, fixture.engine, 8);
 	check_int(key_schedule(failed, url[0], RETRY_NS, &again), TW_KEYED_PRESENT);
 	advance_to_try(&fixture);
@@ -68,7 +71,8 @@ Test(uses_keyed, registry_retry_goes_on_until_success_or_cancel)
 	check_alive(&again, 0);
 }
 
-/* It is registered anew while the old try waits. Only the new one must go on, by its own time. */
+/* The URL is registered again while its old entry waits. Only the new entry must be tried, at
+ * its own time. */
 Test(uses_keyed, registry_retry_replaced_goes_on_by_the_new_time)
 {
 	struct item old, now;
@@ -93,7 +97,7 @@ Test(uses_keyed, registry_retry_replaced_goes_on_by_the_new_time)
 	scene_close(&fixture, failed);
 }
 
-/* The fifth end: in its try it gives its key to another entry. */
+/* For the fifth end: during its try, the entry replaces itself by another entry with its key. */
 static struct item successor;
 
 static void inside_replace(const struct tw_keyed_self *self, struct item *item)
@@ -109,7 +113,7 @@ static void entry_end(struct fixture *fixture, struct tw_keyed *failed, enum way
 		      struct item *item)
 {
 	failed_init(&successor, fixture->engine, 0);
-	/* In the other cases another call must end it, so its tries must not succeed first. */
+	/* If another call must end the entry, its tries must not succeed first. */
 	failed_init(item, fixture->engine, way == SUCCEEDS ? 0 : 8);
 	item->inside = way == IN_ITS_TRY ? inside_replace : NULL;
 	check_int(key_schedule(failed, url[0], RETRY_NS, item), TW_KEYED_DONE);
@@ -123,7 +127,7 @@ static void entry_end(struct fixture *fixture, struct tw_keyed *failed, enum way
 		check_int(key_cancel(failed, url[0]), TW_KEYED_DONE);
 }
 
-/* For each end, its hook must run once, and the key must be free for the next one. */
+/* However the entry ends, its hook must run once, and the key must be free afterwards. */
 Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 {
 	static const int ends[WAYS] = {TW_KEYED_END_FIRED, TW_KEYED_END_CANCELLED,
@@ -149,7 +153,7 @@ Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 	scene_close(&fixture, failed);
 }
 
-/* The two ends that no call asks for. */
+/* For the two ends that no call on the key causes: a drop and a stop. */
 static size_t reject_all(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts as servers use them, in virtual time: heartbeats and reconnects with work that
- * blocks, and the JDK's two rules.
+ * Periodic timeouts as servers use them, in virtual time: heartbeats, reconnects with blocking
+ * work, and the JDK's two rules for repeated tasks.
  *
- * Seen to fail: a delay that counts from the begin of a run, a burst that leaves points out, a
- * first run after a period; a run that comes in spite of a cancel (heartbeat), one while the run
- * before it goes on (reconnect).
+ * Seen to fail: a delay that counts from the start of a run; a burst that leaves points out; a
+ * first run after a whole period; a run that comes in spite of a cancel (heartbeat); a run that
+ * begins while the previous one goes on (reconnect).
  */
 #include "../unit/periodic/periodic_scene.h"
 
 #include <pthread.h>
 
-/* A connection. It has a heartbeat while it is alive, otherwise blocking work connects it anew. */
+/* A connection. While it is alive, it has a heartbeat. Otherwise blocking work tries to connect
+ * it again. */
 struct peer {
 	struct fixture *fixture;
 	struct gate gate;
@@ -67,7 +68,7 @@ static void on_beat(struct tw_handle self, void *arg)
 	reconnect_begin(peer);
 }
 
-/* Blocks, and fails twice. */
+/* Blocks until the test opens the gate. The first two tries fail. */
 static void on_reconnect(struct tw_handle self, void *arg)
 {
 	struct peer *peer = arg;
@@ -91,7 +92,8 @@ static void *reconnect_main(void *argument)
 	return tw_due_run(due) == 0 ? due->arg : NULL;
 }
 
-/* Beats are short and run on the worker. Work that blocks gets a thread. */
+/* Beats are short, so the hook leaves them to the worker. A reconnect blocks, so it gets a
+ * thread. */
 static struct tw_due blocking;
 
 static size_t peers_dispatch(void *context, const struct tw_due *due, size_t count)
@@ -124,7 +126,7 @@ static void check_beats(const struct peer *peer, int from, int count)
 {
 	check_int(peer->beats, count);
 	check_int(peer->strangers, 0);
-	/* Beats must be on the grid, each up to a tenth later, and not all by the same. */
+	/* Each beat must be on the grid of one second, up to a tenth of a second later. */
 	for (int beat = from; beat < count; beat++) {
 		check_at_least(peer->beat_due_ns[beat], (beat + 1) * NS_PER_S);
 		check_at_most(peer->beat_due_ns[beat], (beat + 1) * NS_PER_S + NS_PER_S / 10);
@@ -144,7 +146,7 @@ static void peers_open(struct fixture *fixture, struct peer *peer)
 	}
 }
 
-/* Steps are coarse, because the test does not check the lateness of a beat. */
+/* Moves the clock in coarse steps, because the test does not check the lateness of a beat. */
 static void stride_to(struct fixture *fixture, int64_t ms)
 {
 	while (fixture->now_ns < ms * NS_PER_MS)
@@ -172,7 +174,7 @@ Test(uses_periodic, heartbeat_and_reconnect)
 	for (int i = 1; i < PEERS; i++)
 		check_beats(&peer[i], 0, 8);
 
-	/* The next try must come half a second after the end of this one, which is now. */
+	/* The previous try ends now. The next one must come half a second later. */
 	for (int try = 2; try <= 3; try++) {
 		reconnect_await(&peer[0]);
 		fixture_advance(&fixture, NS_PER_S / 2);
@@ -186,7 +188,7 @@ Test(uses_periodic, heartbeat_and_reconnect)
 	check_int(tw_engine_pending(fixture.engine), PEERS);
 	stride_to(&fixture, 12700);
 	check_int(peer[0].tries, 3);
-	/* Since 9502. */
+	/* The heartbeat began again at 9,502 ms, so there are three more beats. */
 	check_int(peer[0].beats, 5 + 3);
 	for (int i = 1; i < PEERS; i++)
 		check_beats(&peer[i], 0, 12);
@@ -212,14 +214,15 @@ Test(uses_periodic, jdk_schedule_at_fixed_rate)
 	log.takes_ns = 35 * NS_PER_MS;
 	log.long_run = 1;
 	must_repeat(&fixture, &period, &log);
-	/* Initial delay, then initial delay + period. The second run takes longer than a period. */
+	/* Runs are due after the initial delay, then after initial delay + period. The second
+	 * run takes longer than a period. */
 	step_to(&fixture, 15);
 	check_int(log.count, 1);
 	fixture_advance_to(&fixture, 16 * NS_PER_MS);
 	fixture.now_ns = 51 * NS_PER_MS;
 	fixture_flush(&fixture);
-	/* The later runs are late, one after the other, and
-	 * still due at initial delay + n x period. */
+	/* The missed runs come late, one after the other. They are still due at initial delay +
+	 * n x period. */
 	check_int(log.count, 5);
 	for (int run = 2; run < 5; run++)
 		check_int(log.ran_ns[run], 51 * NS_PER_MS);
@@ -242,8 +245,8 @@ Test(uses_periodic, jdk_schedule_with_fixed_delay)
 	log_init(&log, &fixture);
 	log.takes_ns = 4 * NS_PER_MS;
 	must_repeat(&fixture, &period, &log);
-	/* The delay counts from the end of one run to the begin of
-	 * the next. Late runs are not made up for. */
+	/* The delay counts from the end of one run to the start of the next. Missed runs are not
+	 * made up for. */
 	for (int run = 0; run < 10; run++) {
 		fixture_advance_to(&fixture, (ran_ms - 1) * NS_PER_MS);
 		check_int(log.count, run);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Typical uses of keyed timeouts in servers, in virtual time: the failed registrations of a service
- * registry by URL. They are tried again until each succeeds, is unregistered, or the client ends.
- * At any end of a URL's chain, its copy must be released once, and its key must be free.
+ * A typical use of keyed timeouts in servers, in virtual time: a service registry's client keeps
+ * its failed registrations by URL. Each is tried again until it succeeds, is unregistered, or the
+ * client ends. Whatever ends a URL's chain, its copy must be released once, and its key must be
+ * free.
  *
- * Seen to fail: a cancel that lets a try that is under way go on.
+ * Seen to fail: a cancel during a try that does not end the chain.
  */
 #include "probe.h"
 
@@ -22,7 +23,8 @@ struct registration {
 	enum tw_keyed_end end;
 };
 
-/* The registry is down until `up`. One URL is unregistered in the middle of a try. */
+/* The registry. Tries fail until `up` is set. The URL in `unregistered_inside` is unregistered
+ * during one of its tries. */
 static struct {
 	struct tw_keyed *failed;
 	bool up;
@@ -68,7 +70,7 @@ static int registry_unregister(const struct registration *registration)
 			       TW_KEYED_ANY);
 }
 
-/* Opens the registry. All registrations have failed once. */
+/* Opens the registry with all registrations failed once. */
 static void registry_open(struct fixture *fixture, const struct tw_options *options,
 			  struct registration *registrations)
 {
@@ -103,9 +105,11 @@ static void registry_close(struct fixture *fixture)
 	fixture_close(fixture);
 }
 
-/* An outage of 12 s. A URL that fails again must not be added again. One is unregistered between
- * two tries, one in the middle of its second, one is replaced. All others must be registered with
- * their third. */
+/*
+ * An outage of 12 s. A URL that fails again must not be added again. One URL is unregistered
+ * between two tries, one during its second try, and one is replaced. All others must be registered
+ * with their third try.
+ */
 Test(uses_registry, registry_with_an_outage)
 {
 	static struct registration registrations[URLS], again, other;
@@ -144,7 +148,7 @@ Test(uses_registry, registry_with_an_outage)
 	check_int(tw_keyed_count(registry.failed), 0);
 	check_int(tw_engine_pending(fixture.engine), 0);
 
-	/* Each key must be free. */
+	/* Each key must be free again. */
 	registry.up = false;
 	for (int i = 0; i < URLS; i++) {
 		registrations[i].released = registrations[i].tries = 0;
@@ -155,7 +159,7 @@ Test(uses_registry, registry_with_an_outage)
 		released(&registrations[i], TW_KEYED_END_STOPPED, 0);
 }
 
-/* The executor is full, and drops the rejected timeouts. */
+/* The executor rejects everything, and the engine drops the rejected timeouts. */
 static size_t reject(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Typical uses of retries in servers, in virtual time: the failed call of a failback cluster, the
- * call-back of a payment by table and by growing delays, a keyed timer's retry that stays one
+ * Typical uses of retries in servers, in virtual time: the failed calls of a failback cluster, the
+ * notices of a payment by a table and by growing delays, and a keyed timer's retry that stays one
  * pending timeout.
  */
 #include "../unit/retry/retry_scene.h"
@@ -12,7 +12,7 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 
-/* A call that fails a given number of times before it succeeds, and the results for its caller. */
+/* A call with its job, which fails a given number of times, and the handle of its retries. */
 struct call {
 	struct job job;
 	struct tw_retry_handle handle;
@@ -26,7 +26,8 @@ static const struct tw_retry_kind failback_kind =
 
 static struct call calls[CALLS];
 
-/* The n-th call succeeds with its n-th retry, so that those from the fourth on give up. */
+/* Call n succeeds with its n-th retry, counted from 1. The queue allows three retries, so calls
+ * from the fourth on give up. */
 static void calls_init(struct fixture *fixture)
 {
 	for (int i = 0; i < CALLS; i++) {
@@ -37,7 +38,8 @@ static void calls_init(struct fixture *fixture)
 	}
 }
 
-/* All fail at once and go to the queue. `outcomes` are its results. */
+/* All calls fail at once, and the queue gets them. `outcomes` receives the results of the
+ * submits. */
 static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 {
 	for (int i = 0; i < CALLS; i++)
@@ -45,7 +47,8 @@ static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 						     &calls[i].handle);
 }
 
-/* `from`: the first of PLACES calls that the queue keeps. The others have ended, or never began. */
+/* The queue keeps PLACES calls, beginning with call `from`. The others have ended, or never
+ * began. */
 static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int from)
 {
 	for (int retry = 1; retry <= RETRIES; retry++) {
@@ -63,9 +66,9 @@ static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int f
 }
 
 /*
- * Five failed calls for three places, by each policy. The engine has no more places than the queue,
- * and all of them are taken, but no retry may be lost because of it. Seen to fail: a place given
- * back between attempts.
+ * Five failed calls for three places, by each policy. The queue and one other timeout take all
+ * places of the engine. No retry may be lost because of that. Seen to fail: a retry that gives its
+ * place back between attempts.
  */
 static void failback_run(uint32_t policy, int from, int outcome, int end)
 {
@@ -74,7 +77,8 @@ static void failback_run(uint32_t policy, int from, int outcome, int end)
 	struct fixture fixture;
 	struct tw_retry *queue;
 
-	/* One more for a new task, because it comes before another one is dropped for it. */
+	/* One place more than the queue has, because a new task takes its place before an old
+	 * one is dropped for it. */
 	options.pending_limit = PLACES + 1;
 	fixture_open(&fixture, &options);
 	queue = queue_open(&fixture, PLACES, policy);
@@ -112,7 +116,7 @@ Test(uses_retry, failed_call_of_a_failback_cluster_drops_the_oldest)
 		     TW_RETRY_END_DROPPED);
 }
 
-/* The time of the n-th notice, from the payment on: the sums of the table. */
+/* The time of each notice since the payment: the sums of the table's delays. */
 static const int64_t notices_ns[] = {
 	0,
 	15 * SECOND,
@@ -136,7 +140,7 @@ enum { NOTICES = sizeof notices_ns / sizeof *notices_ns };
 static const struct tw_retry_schedule payment = TW_RETRY_READY(TW_RETRY_FORM_PAYMENT);
 static const struct tw_retry_kind payment_kind = TW_RETRY_KIND(on_attempt, on_ended, &payment, 0);
 
-/* The merchant's answer, by the thread that reads from the network. */
+/* The merchant's answer, which the thread that reads from the network passes on. */
 struct answer {
 	struct tw_retry_handle notice;
 	enum tw_retry_result result;
@@ -161,7 +165,7 @@ static void answered(const struct job *job, enum tw_retry_result result)
 	check_int(answer.code, 0);
 }
 
-/* The merchant accepts with the n-th notice. If it is 0, it accepts none. */
+/* The merchant accepts the notice with the number `accepts`. If `accepts` is 0, it accepts none. */
 static void payment_run(int accepts)
 {
 	struct fixture fixture;
@@ -174,7 +178,7 @@ static void payment_run(int accepts)
 	job_init(&job, fixture.engine, TW_RETRY_PENDING);
 	must_submit(queue, 1, &payment_kind, &job);
 	for (int n = 1; n <= sent; n++) {
-		/* Each notice is up to a tick late, and the next one counts from it. */
+		/* Each notice is up to a tick late, and the wait for the next one begins then. */
 		fixture_advance_to(&fixture, notices_ns[n - 1] + (n - 1) * NS_PER_MS);
 		check_int(job.attempts, n - 1);
 		fixture_advance(&fixture, NS_PER_MS);
@@ -189,8 +193,8 @@ static void payment_run(int accepts)
 	scene_close(&fixture, queue);
 }
 
-/* Sixteen notices in a day. Another thread gets the answers.
- * Seen to fail: a table that ends too soon. */
+/* Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail: a
+ * table that ends too soon. */
 Test(uses_retry, payment_call_back_by_table)
 {
 	payment_run(1);
@@ -199,8 +203,8 @@ Test(uses_retry, payment_call_back_by_table)
 	payment_run(0);
 }
 
-/* The same without a table: twice as long each time, at
- * most six hours, spread, and within a day. */
+/* Notices by doubled delays instead of a table: at most six hours, with jitter, and within a
+ * day. */
 static const struct tw_retry_schedule doubling =
 	TW_RETRY_EXPONENTIAL(15 * SECOND, 6 * HOUR, 200, TW_RETRY_JITTER_EQUAL);
 
@@ -236,7 +240,7 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 	scene_close(&fixture, queue);
 }
 
-/* A failed timer operation is tried again with back-off, and must stay one pending timeout. */
+/* A failed timer operation is tried again with back-off. It must stay one pending timeout. */
 static const struct tw_retry_schedule back_off =
 	TW_RETRY_EXPONENTIAL(500 * NS_PER_MS, SECOND, 200, 0);
 static const struct tw_retry_kind back_off_kind = TW_RETRY_KIND(on_attempt, on_ended, &back_off, 0);

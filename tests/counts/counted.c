@@ -5,7 +5,7 @@ int64_t counted_call(counted_path *path, struct scene *scene)
 {
 	int64_t result = path(scene);
 
-	/* Not left by a jump into the path. */
+	/* The barrier prevents a tail call, so that this function ends after the path. */
 	__asm__ volatile("" ::: "memory");
 	return result;
 }

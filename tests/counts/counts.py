@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Instructions of the hot paths, beside those of the baseline.
+"""Compares the instructions of the hot paths with those of the baseline.
 
 usage: counts.py DRIVER KEY [--update REASON]
        counts.py DRIVER KEY --self-test
 
-Runs the driver under callgrind and compares what each operation of a path takes with baseline.json,
-under KEY: machine, compiler, liburcu, flags. A path more than 3 % above its baseline fails. One more than
-3 % below is reported. A path must not allocate, and must not make a system call.
+Runs the driver under callgrind and compares what each operation of a path takes with baseline.json, under
+KEY: machine, compiler, liburcu, flags. A path more than 3 % above its baseline fails. One more than 3 %
+below is reported. A path must not allocate, and must not make a system call.
 
---update moves the baseline of this key to the present counts. The reason stands beside each path that
-has moved, and goes into the same commit as the change.
---self-test: that 4 % more in each path in turn fails, and 2 % does not; that planted allocations and
-system calls are seen; that two runs count the same.
+--update moves the baseline of this key to the present counts. The reason is stored with each path that has
+moved, and goes into the same commit as the change. --self-test checks that 4 % more in each path in turn
+fails and 2 % does not, that planted allocations and system calls are noticed, and that two runs count the
+same.
 
-Exit: 0 good; 1 not; 77 nothing to compare with: no valgrind, no baseline for the key. With
+Exit: 0 good; 1 not; 77 nothing to compare with: no valgrind, or no baseline for the key. With
 TESTS_COUNTS_REQUIRED=1 in the environment that is 1, too.
 """
 import argparse
@@ -29,38 +29,38 @@ import tempfile
 
 BASELINE = pathlib.Path(__file__).with_name("baseline.json")
 LIMIT = 0.03
-# Of the rounds that the driver takes; the first ones warm up.
+# How many of the driver's rounds count: the last ones. The first ones warm up.
 ROUNDS = 4
-# These must be there in any case.
+# Paths that every baseline must have.
 GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire"}
 ALLOCATORS = {
     "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "mmap", "munmap", "madvise", "brk", "sbrk",
 }
-# On a busy machine the other thread's last system call can end inside each call of a path. So few are
-# looked at again, in a run of its own.
+# On a busy machine the other thread's last system call can end inside each call of a path. So if a path has
+# only a few, the driver runs again.
 FEW_SYSTEM_CALLS = 3
 TRIES = 4
 GOOD, WRONG, SKIPPED = 0, 1, 77
 
 
 def blocks(text):
-    """The functions of a part, each with its lines. Many are named that took nothing."""
+    """Returns the functions of a part, each with its lines. Many of them have no cost."""
     parts = re.split(r"^fn=(.*)$", text, flags=re.M)
     return zip(parts[1::2], parts[2::2])
 
 
 def own_cost(block):
-    """Without what it calls, which stands in the line after each `calls=`."""
+    """Returns the cost of a function without its callees, whose cost is in the line after each `calls=`."""
     block = re.sub(r"^calls=.*\n.*$", "", block, flags=re.M)
     return sum(map(int, re.findall(r"^[\d+*-]+ (\d+)", block, re.M)))
 
 
 class Call:
-    """What one call of a path took: a part of callgrind's output."""
+    """The cost of one call of a path, from a part of callgrind's output."""
 
     def __init__(self, text):
         events = re.search(r"^events: (.*)$", text, re.M).group(1).split()
-        # Zeros at the end are left out.
+        # callgrind leaves out zeros at the end of a line.
         totals = dict(zip(events, map(int, re.search(r"^totals: (.*)$", text, re.M).group(1).split())))
         self.instructions = totals["Ir"]
         self.system_calls = totals.get("sysCount", 0)
@@ -68,12 +68,13 @@ class Call:
 
 
 class Path:
-    """All calls of a path but those that warm up."""
+    """All calls of a path except those that warm up."""
 
     def __init__(self, calls, operations):
         calls = calls[-ROUNDS:]
         self.count = round(sum(call.instructions for call in calls) / len(calls) / operations, 2)
-        # The other thread's last system call may end inside a call, and is counted there: the least.
+        # The other thread's last system call may end inside a call, and then counts there. So take the
+        # minimum.
         self.system_calls = min(call.system_calls for call in calls)
         self.allocators = sorted(set.union(*(call.functions for call in calls)) & ALLOCATORS)
 
@@ -97,7 +98,7 @@ def run_once(driver, words):
 
 
 def run_driver(driver, *words):
-    """The paths by their names."""
+    """Returns the paths by name. Runs the driver again if a path has a few system calls."""
     for _ in range(TRIES):
         paths = run_once(driver, words)
         if not any(0 < path.system_calls <= FEW_SYSTEM_CALLS for path in paths.values()):
@@ -106,7 +107,9 @@ def run_driver(driver, *words):
 
 
 def compare(baseline, counts):
-    """Errors, and remarks. Both: path by name; baseline: {"count", "reason"}."""
+    """Returns errors and remarks. Both arguments are keyed by path; each value of baseline has a count and a
+    reason.
+    """
     wrong, told = [], []
     for name in sorted({*baseline, *counts, *GUARDED}):
         if name not in counts or name not in baseline:
@@ -122,7 +125,7 @@ def compare(baseline, counts):
 
 
 def steady(paths):
-    """What a steady state must not do."""
+    """Reports what a steady state must not do."""
     for name, path in paths.items():
         if path.allocators:
             yield f"{name}: allocates, by {', '.join(path.allocators)}"

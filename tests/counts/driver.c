@@ -5,11 +5,13 @@
  * counts.py.
  *
  * There are two threads, which take turns. The main thread is a producer, so its schedules and
- * cancels go by ingress and by the cancel queue. The other one owns the loop. Time is virtual. Each
- * round begins at the same place of every wheel level that it touches, so that counts are equal.
+ * cancels go through ingress and the cancel queue. The other thread owns the loop. Time is virtual.
+ * Each round begins at the same place of every wheel level that it touches, so that counts are
+ * equal.
  *
- * Seen to fail, each planted in a copy of the library, 4 % of the path's count more: schedule,
- * cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a steady state.
+ * Seen to fail with these defects, each of which adds 4 % to a path in a copy of the library: in
+ * schedule, cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a
+ * steady state.
  */
 #include "counted.h"
 #include "rings.h"
@@ -28,15 +30,15 @@
 enum {
 	/* Operations of each counted call. Must be a multiple of the library's units. */
 	OPERATIONS = 8192,
-	/* counts.py takes the last ones. */
+	/* counts.py uses only the last ones. */
 	ROUNDS = 8,
-	/* For the short path: so many are scheduled, then cancelled. */
+	/* For the owner's short path: schedules so many, then cancels them. */
 	FRESH = 16,
 };
 
 #define TICK_NS INT64_C(1000000)
 #define ROUND_TICKS (INT64_C(1) << 24)
-/* Of two levels of the default wheel: those that expire are near, those that cascade are not. */
+/* Two levels of the default wheel: timeouts that expire are near, those that cascade are far. */
 #define NEAR_TICKS 128
 #define FAR_TICKS INT64_C(20000)
 
@@ -85,7 +87,10 @@ static void on_expiry(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expiry, NULL);
 
-/* Spread over a span, as requests are: neighbours are not scheduled one after the other. */
+/*
+ * Spreads deadlines over a span, as those of requests are: neighbouring deadlines are not scheduled
+ * one after the other.
+ */
 static int64_t spread(int i, int64_t span)
 {
 	return i * INT64_C(2654435761) % span;
@@ -94,7 +99,10 @@ static int64_t spread(int i, int64_t span)
 static void delays_fill(struct scene *scene)
 {
 	for (int i = 0; i < OPERATIONS; i++) {
-		/* In the middle of a tick, because the polls are at its boundaries. */
+		/*
+		 * The deadline is in the middle of a tick, because the polls are at tick
+		 * boundaries.
+		 */
 		scene->near_ns[i] = spread(i, NEAR_TICKS) * TICK_NS + TICK_NS / 2;
 		scene->far_ns[i] = (FAR_TICKS + spread(i, 4096)) * TICK_NS;
 	}
@@ -163,7 +171,7 @@ static int64_t do_transfer(struct scene *scene)
 	return tw_engine_poll_at(scene->engine, scene->now_ns, 0);
 }
 
-/* A poll for each tick, as of a worker that keeps up. */
+/* Polls at each tick, like a worker that keeps up. */
 static int64_t do_expire(struct scene *scene)
 {
 	int64_t expired = 0;
@@ -173,7 +181,7 @@ static int64_t do_expire(struct scene *scene)
 	return expired;
 }
 
-/* To the last moment before the first of them is due: all have come down from their level. */
+/* Polls until just before the first timeout is due. By then all have cascaded from their level. */
 static int64_t do_cascade(struct scene *scene)
 {
 	int64_t expired = 0;
@@ -183,7 +191,7 @@ static int64_t do_cascade(struct scene *scene)
 	return expired;
 }
 
-/* The quick paths: a timeout is cancelled before the next one is scheduled. */
+/* The quick paths: cancels each timeout before it schedules the next one. */
 static int64_t do_pair(struct scene *scene)
 {
 	int64_t errors = 0;
@@ -196,7 +204,7 @@ static int64_t do_pair(struct scene *scene)
 	return errors;
 }
 
-/* The owner's short path, if the timeout is cancelled at once. */
+/* The owner's short path, for timeouts that are cancelled soon. */
 static int64_t do_owner_pair(struct scene *scene)
 {
 	int64_t errors = 0;
@@ -214,7 +222,7 @@ static int64_t do_owner_pair(struct scene *scene)
 static int64_t counted(const char *name, counted_path *path, struct scene *scene)
 {
 	puts(name);
-	/* Waits until the other thread sleeps. Otherwise its last system call would be counted. */
+	/* Waits until the other thread sleeps. Otherwise its last system call would count here. */
 	usleep(5000);
 	return counted_call(path, scene);
 }
@@ -295,7 +303,7 @@ static void *owner_run(void *argument)
 	return NULL;
 }
 
-/* The owner takes a step; the calling thread waits. */
+/* Lets the owner make a step, while the calling thread waits. */
 static void owner_take(struct scene *scene, void (*step)(struct scene *scene))
 {
 	scene->step = step;
@@ -378,7 +386,7 @@ static void scene_open(struct scene *scene)
 	options.tick_ns = TICK_NS;
 	options.clock = scene->clock;
 	must(tw_engine_create(&options, &scene->engine) == 0, "no engine");
-	/* The producers' paths are those of an engine with a worker thread. */
+	/* Measures the producers' paths as on an engine with a worker thread, which has rings. */
 	engine_use_rings(scene->engine);
 }
 

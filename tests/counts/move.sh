@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Moves the baseline of the instruction counts (baseline.json) to those of the sources as they are, for
-# gcc and for clang, where they are there.
+# Moves the baseline of the instruction counts (baseline.json) to those of the present sources, for gcc and
+# clang, if they are installed.
 #
 #     tests/counts/move.sh "why the counts have changed"
 set -eu

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Coverage of src/ by the suites unit, contract, wheel, race, regress, print, faults and hosts: [BUILD_FOLDER]. Prints what
-# was not reached, and fails when lines or branches are below the bounds. Needs gcovr.
+# Coverage of src/ by the suites unit, contract, wheel, race, regress, print, faults and hosts. Prints what
+# was not reached. Fails if lines or branches are below the bounds. Needs gcovr.
 #
-# Branches: the compiler adds one to each call, for an exception that would leave it (the library is
-# built with -fexceptions, for callbacks that end their thread). These "throw" branches are no
-# decisions of the source and are left out; nothing else is.
+# usage: check.sh [BUILD_FOLDER]
 #
-# A run reaches 90.0 % of the branches, more or less by a few that only some races take.
-# The bounds are those of the engine. Durable timers are a library of their own, and have no bound yet:
-# their figures are printed.
+# Branches: the library is built with -fexceptions, for callbacks that end their thread. So the compiler adds
+# a branch to each call, for an exception that would leave it. These "throw" branches are no decisions of the
+# source. They are left out, and no others.
+#
+# A run reaches about 90.0 % of the branches; a few are taken only in some races. The bounds are those of the
+# engine. Durable timers are a library of their own and have no bound yet, so their figures are only printed.
 set -eu
 
 lines_min=97

@@ -58,7 +58,7 @@ void clock_is_that_of_default_engines()
 	auto before = tw::engine_clock::now();
 	auto between = engine.now();
 
-	// The engine's reading may be up to 8 us behind.
+	// engine.now() may be up to 8 us behind the clock.
 	CHECK(between + 8us >= before && between <= tw::engine_clock::now());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by the tests of the C++ headers: plain programs, so that they also build against an
-// installed copy. A check that fails ends the program. Time is virtual; no test sleeps.
+// Shared by the tests of the C++ headers. They are plain programs, so that they also build against
+// an installed copy. A check that fails ends the program. Time is virtual; no test sleeps.
 #ifndef CHECK_HPP
 #define CHECK_HPP
 
@@ -33,7 +33,8 @@ class world
 	{
 	}
 
-	// Runs all that is due on the way, on the worker, and returns when it has run.
+	// Moves the clock by `time`. On the way, the worker runs all due timeouts. Returns when
+	// they have run.
 	void pass(std::chrono::nanoseconds time)
 	{
 		CHECK(tw_engine_run_until(engine.get(), tw::ns_of(clock.now() + time)) == 0);
@@ -50,8 +51,8 @@ class world
 	}
 };
 
-// A point that threads pass in an order that the test sets. Waiting has no bound of its own: the
-// runner's time limit is the only one, so a busy machine fails no test.
+// A gate that a thread opens and other threads wait for, so that the test sets their order. A wait
+// has no time limit of its own, only the runner's, so a busy machine fails no test.
 class gate
 {
       public:

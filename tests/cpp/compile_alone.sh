@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each header for C++ compiles alone and twice, without a warning.
+# Checks that each C++ header compiles alone and included twice, without a warning.
 # usage: compile_alone.sh HEADER_FOLDER CXX_COMPILER
 set -u
 
@@ -14,7 +14,7 @@ for path in "$headers"/tickwheel.hpp "$headers"/tickwheel/cpp/*.hpp; do
   header=${path#"$headers"/}
   printf '#include <%s>\n#include <%s>\nextern int keep;\n' "$header" "$header" > "$folder/alone.cc"
   for standard in c++17 c++20; do
-    # These are for coroutines only.
+    # These headers need coroutines, which C++17 does not have.
     case $standard:$header in
       c++17:*/sleep.hpp | c++17:*/task.hpp | c++17:*/with_timeout.hpp) continue ;;
     esac

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines, step by step in virtual time: sleeps, stops at every step, bounds, exceptions.
+// Coroutines, step by step in virtual time: sleeps, stop requests at every step, time limits,
+// exceptions.
 #include "check.hpp"
 
 #include <cerrno>
@@ -10,7 +11,7 @@
 
 namespace
 {
-// Counts the frames that are alive: each holds one.
+// Counts coroutine frames that exist. Each frame holds one object of this type.
 struct alive {
 	static inline std::atomic<int> count{0};
 
@@ -100,7 +101,7 @@ void stopped_while_it_sleeps()
 	tw::spawn(sleeps(here.engine, said, 2, source.get_token()));
 	here.pass(1500ms);
 	source.request_stop();
-	// No time has to pass.
+	// The stop must end the sleep without any time passing.
 	CHECK(here.engine.flush());
 	CHECK(said.ended && said.thread != std::this_thread::get_id());
 	CHECK(said.wakes == std::vector<tw::wake>({tw::wake::due, tw::wake::stopped}));
@@ -119,7 +120,7 @@ void stopped_after_it_slept()
 	CHECK(said.ended && said.wakes.front() == tw::wake::due);
 }
 
-// The requesting coroutine runs on the same worker.
+// The stop request comes from a callback on the same worker that has to resume the coroutine.
 void stopped_from_a_callback()
 {
 	world here;
@@ -133,7 +134,7 @@ void stopped_from_a_callback()
 	CHECK(said.ended && said.wakes.front() == tw::wake::stopped);
 }
 
-// The worker is held, so the stop and the deadline are both there when it looks.
+// The loop is not polled, so when it looks, it finds both the stop request and the passed deadline.
 void stopped_when_due_but_not_resumed()
 {
 	tw::time_source clock(tw::engine_clock::time_point(0s));
@@ -183,7 +184,7 @@ void never_started_task_is_freed()
 	CHECK(alive::count.load() == 0 && !said.ended);
 }
 
-// A coroutine type of the program. It begins at once and its owner destroys it.
+// A coroutine type that the library does not know. It begins at once, and its owner destroys it.
 struct owned {
 	struct promise_type {
 		owned get_return_object()
@@ -205,7 +206,7 @@ struct owned {
 		{
 		}
 
-		// Leaves through resume.
+		// The exception must leave through resume().
 		void unhandled_exception()
 		{
 			throw;
@@ -226,7 +227,7 @@ owned foreign(tw::engine_ref in, int &steps, std::stop_token token)
 	steps++;
 }
 
-// At each step, with and without a token.
+// Destroys the coroutine at each of its steps, with and without a stop token.
 void foreign_coroutine_is_destroyed_while_it_sleeps()
 {
 	for (int step = 0; step < 6; step++) {
@@ -246,7 +247,8 @@ void foreign_coroutine_is_destroyed_while_it_sleeps()
 	}
 }
 
-// In another callback of the same worker, also while both are due.
+// Another callback on the same worker destroys the coroutine, before it is due or while it sleeps
+// again.
 void foreign_coroutine_is_destroyed_on_the_worker()
 {
 	for (int step = 0; step < 2; step++) {
@@ -266,7 +268,8 @@ std::size_t accept_none(void *, const tw_due *, std::size_t)
 	return 0;
 }
 
-// An executor's engine takes both before it runs the first.
+// An engine with an executor takes a whole batch before it runs the first timeout. So a coroutine
+// can be destroyed when its timeout is already in the batch.
 void foreign_coroutine_is_destroyed_on_its_way()
 {
 	tw_options with = tw::options();
@@ -276,7 +279,8 @@ void foreign_coroutine_is_destroyed_on_its_way()
 	int steps = 0, killed = 0;
 	std::vector<owned> three;
 	auto kill = [&] {
-		// Those that did not run yet.
+		// The first call destroys all three coroutines, those that were resumed and those
+		// that were not.
 		if (killed++ == 0)
 			for (owned &one : three)
 				one.coroutine.destroy();
@@ -334,7 +338,8 @@ void exceptions_reach_the_awaiting_task_or_the_handler()
 {
 	world here;
 	std::string caught;
-	// Stays: code of clang 14 to 19 destroys the locals of such a coroutine twice.
+	// Static, because it must never be destroyed: clang 14 to 19 generate code that destroys
+	// the locals of such a coroutine twice.
 	static owned one = throws(here.engine);
 
 	said.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Coroutines: requests to stop, deadlines and engine stops that meet at every step of a sleep.
-// Counts are bounded; nothing is assumed about time.
+// Coroutines: stop requests, deadlines and engine stops meet at every step of a sleep. The tests
+// run a fixed number of rounds and assume nothing about time.
 #include "check.hpp"
 
 #include <optional>
@@ -51,7 +51,7 @@ tw::task<> sleeps(tw::engine_ref in, tally &into, std::chrono::nanoseconds time,
 	into.ended.fetch_add(1);
 }
 
-// A thread that requests a stop for each round.
+// A thread that requests one stop in each round.
 class requester
 {
       public:
@@ -97,7 +97,7 @@ class requester
 	std::thread thread_;
 };
 
-// Only the stop can end the sleep, whatever step it meets.
+// Only the stop request can end the sleep, at whatever step it comes.
 void stop_meets_the_begin_of_a_sleep()
 {
 	tw::engine engine;
@@ -133,7 +133,7 @@ void stop_meets_the_deadline()
 	CHECK(counts.due.load() + counts.stopped.load() == ROUNDS && engine.stop());
 }
 
-// No coroutine is left, and each goes on exactly once.
+// No coroutine may be left, and each must be resumed exactly once.
 void engine_stop_meets_sleeps()
 {
 	for (int round = 0; round < ROUNDS / 10; round++) {
@@ -180,7 +180,8 @@ tw::task<> bounded(tw::engine_ref in, tally &into, std::chrono::nanoseconds time
 	into.ended.fetch_add(1);
 }
 
-// Result, inner bound, outer bound and a stop from outside are due at the same time.
+// The result, the inner limit, the outer limit and a stop request from outside come at the same
+// time.
 void bounds_meet_the_result()
 {
 	tw::engine engine;
@@ -199,7 +200,7 @@ void bounds_meet_the_result()
 	CHECK(engine.flush() && engine.pending() == 0);
 }
 
-// Each step on the worker, while another engine's worker requests stops.
+// The coroutine's steps run on one engine's worker, while another engine's worker requests stops.
 void two_engines()
 {
 	tw::engine first, second;

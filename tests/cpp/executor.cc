@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Engines with an executor. Timers and coroutines stay on the worker, which takes a whole batch of
-// due timeouts before it runs the first. So a callback can destroy a timer whose run is on its way.
+// due timeouts before it runs the first. So a callback can destroy a timer whose run is already in
+// the batch ("on its way").
 #include "check.hpp"
 
 #include <array>
@@ -12,7 +13,7 @@ namespace
 {
 using any_timer = tw::timer<std::function<void()>>;
 
-// Runs all on a thread of its own, one batch after the other.
+// An executor with one thread, which runs the accepted timeouts one after the other.
 class pool
 {
       public:
@@ -91,7 +92,7 @@ void timers_run_on_the_worker_and_after_in_the_executor()
 	CHECK(of_timer != threads.id() && of_timer != std::this_thread::get_id());
 }
 
-// Of two timers that are due together, the first to run destroys the other.
+// Two timers are due together. The first to run destroys the other, whose run is on its way.
 void destroyed_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -110,7 +111,7 @@ void destroyed_on_its_way_to_the_worker()
 	CHECK(runs == 1 && pair[0].has_value() != pair[1].has_value());
 }
 
-// The same with others at the same address, which must run.
+// The first to run replaces the other by a new timer at the same address. The new timer must run.
 void replaced_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -131,7 +132,8 @@ void replaced_on_its_way_to_the_worker()
 	CHECK(runs == 1 && replaced == 1);
 }
 
-// The run that is on its way counts, and so does the new timeout.
+// The first to run schedules the other again. The run that is on its way must happen, and the new
+// timeout must run too.
 void scheduled_again_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -158,7 +160,7 @@ void scheduled_again_on_its_way_to_the_worker()
 	CHECK(runs == 3);
 }
 
-// It is scheduled again on its way, and then destroyed before that run.
+// The first to run schedules the other again, and then destroys it. The other must not run.
 void scheduled_again_and_destroyed_on_its_way()
 {
 	pool threads;
@@ -189,7 +191,7 @@ std::size_t accept_none(void *, const tw_due *, std::size_t)
 	return 0;
 }
 
-// A full executor drops none of the timers.
+// Timers must not be dropped, even if the executor rejects everything.
 void timers_are_never_dropped()
 {
 	tw_options with = tw::options();
@@ -219,7 +221,7 @@ struct late_world {
 	}
 };
 
-// The hook runs in place of the callback, and destroys the timer.
+// The hook for late timeouts runs instead of the callback. It destroys the timer.
 void destroyed_in_the_hook_of_late_timeouts()
 {
 	late_world state;

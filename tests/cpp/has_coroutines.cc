@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compiles where the coroutines of the headers are there.
+// Compiles only if the compiler offers what the coroutine headers need.
 #include <tickwheel.hpp>
 
 #ifndef TW_CPP_COROUTINES

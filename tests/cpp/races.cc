@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handles and timers: threads against the worker. Counts are bounded; nothing is assumed about
-// time, so a busy machine only makes other interleavings.
+// Handles and timers: threads race against the worker. The tests run a fixed number of rounds and
+// assume nothing about time, so a busy machine only causes other interleavings.
 #include "check.hpp"
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace
 {
 constexpr int ROUNDS = 2000;
 
-// A different small delay each time, so that the other thread is met at different steps.
+// Waits a little longer or shorter in each round, so that the threads meet at different steps.
 void stagger(int round)
 {
 	for (volatile int i = 0; i < (round * 37) % 400;)
@@ -20,7 +20,7 @@ void stagger(int round)
 		std::this_thread::yield();
 }
 
-// Is alive until its owner has destroyed the timer.
+// `alive` is true until the owner has destroyed the timer. A callback after that is an error.
 struct target {
 	std::atomic<bool> alive{true};
 	std::atomic<int> inside{0}, runs{0};
@@ -52,7 +52,7 @@ void timer_destroyed_while_it_expires()
 	}
 }
 
-// The callback schedules again and again; the destructor ends that.
+// The callback schedules its timer again and again, until the destructor ends that.
 void timer_destroyed_while_it_reschedules()
 {
 	tw::engine engine;
@@ -100,7 +100,7 @@ void timer_cancelled_while_it_reschedules()
 	}
 }
 
-// Each accepted schedule runs once or is cancelled once.
+// Each accepted schedule must run once or be cancelled once.
 void timer_counts_agree()
 {
 	tw::engine engine;
@@ -117,7 +117,7 @@ void timer_counts_agree()
 	CHECK(state.runs.load() + cancelled == ROUNDS);
 }
 
-// The callback destroys the timer, or the owner does.
+// Either the callback or the owner destroys the timer, whichever comes first.
 void timer_destroyed_by_either_side()
 {
 	tw::engine engine;
@@ -138,7 +138,7 @@ void timer_destroyed_by_either_side()
 		stagger(round);
 		any *ours = place.exchange(nullptr);
 		delete ours;
-		// If the callback took it, it is still about to delete it.
+		// If the callback took the pointer, it may not have deleted the timer yet.
 		while (ours == nullptr && !over.load())
 			std::this_thread::yield();
 	}
@@ -163,7 +163,8 @@ void handle_dies_while_it_expires()
 	CHECK(state.use_count() == 1 && state->inside.load() == 0);
 }
 
-// Two threads cancel copies of one raw handle while it expires. Exactly one end happens.
+// Two threads cancel copies of one raw handle while its timeout expires. The timeout must end
+// exactly once.
 void handle_cancelled_by_two_threads()
 {
 	tw::engine engine;
@@ -185,7 +186,7 @@ void handle_cancelled_by_two_threads()
 	CHECK(state.runs.load() + ends == ROUNDS / 4);
 }
 
-// A stop hands timers back while their owner schedules and destroys them.
+// An engine stops and hands timers back while their owner schedules and destroys them.
 void engine_stops_under_timers()
 {
 	for (int round = 0; round < ROUNDS / 10; round++) {
@@ -226,7 +227,7 @@ void report_shutdown(std::exception_ptr error)
 	}
 }
 
-// Threads with a timer each on one engine.
+// Several threads share an engine, each with a timer of its own.
 void many_owners()
 {
 	tw::engine engine;
@@ -255,7 +256,7 @@ void many_owners()
 		thread.join();
 }
 
-// A loop polls on one thread; another destroys.
+// One thread polls the loop while another destroys timers.
 void loop_polls_while_timers_die()
 {
 	tw::loop loop;
@@ -298,7 +299,8 @@ const scene scenes[] = {
 
 int main(int argc, char **argv)
 {
-	// A callback that schedules again meets a stopped engine.
+	// A callback that schedules again may find the engine stopped. The handler accepts that
+	// error.
 	tw::set_exception_handler(report_shutdown);
 	return scenes_run(scenes, argc, argv);
 }

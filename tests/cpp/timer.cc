@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tw::timer at each of its steps, one thread after the other.
+// tw::timer in each of its states. The threads take turns, so the order of the steps is fixed.
 #include "../support/sanitized.h"
 #include "check.hpp"
 
@@ -15,7 +15,7 @@ namespace
 std::atomic<long> allocations{0};
 } // namespace
 
-// A sanitizer has operators of its own.
+// A sanitizer has operators new and delete of its own.
 #ifndef TESTS_SANITIZED
 namespace
 {
@@ -188,7 +188,7 @@ void destroyed_when_due_but_not_run()
 	CHECK(loop.poll().value() == 0 && runs == 0);
 }
 
-// The worker is held in another callback while the timer becomes due.
+// Another callback holds the worker while the timer becomes due.
 void destroyed_when_due_behind_a_running_callback()
 {
 	world here;
@@ -209,7 +209,8 @@ void destroyed_when_due_behind_a_running_callback()
 	CHECK(runs == 0);
 }
 
-// The callback gives the destructor time to return too early.
+// A callback calls this while a destructor should wait for it. A destructor that does not wait
+// returns meanwhile.
 void linger()
 {
 	for (int i = 0; i < 20; i++)
@@ -253,7 +254,8 @@ void cancel_wait_waits()
 	CHECK(ended.load());
 }
 
-// The cancelled timeout is not that of the run, which goes on.
+// The owner cancels the timeout that the callback has just scheduled. The destructor must still
+// wait for that callback.
 void destroyed_after_own_reschedule_waits_for_the_run()
 {
 	world here;
@@ -275,7 +277,7 @@ void destroyed_after_own_reschedule_waits_for_the_run()
 	CHECK(ended.load());
 }
 
-// The callback ends only when its schedule is rejected.
+// The callback goes on until its schedule is rejected, because the owner ends the timer.
 void schedule_in_the_callback_fails_while_the_owner_ends_it()
 {
 	world here;
@@ -362,7 +364,7 @@ void cancels_itself_inside_its_callback()
 	CHECK(runs == 2);
 }
 
-// A new timer takes the place of the old one inside the old one's callback.
+// The old timer's callback replaces it by a new one.
 void replaced_inside_its_own_callback()
 {
 	world here;
@@ -370,7 +372,8 @@ void replaced_inside_its_own_callback()
 
 	runs = 0;
 	timer.emplace(here.engine, [&timer, &here] {
-		// The captures die with the old timer.
+		// The captures are destroyed with the old timer, so the reference must be copied
+		// first.
 		auto &mine = timer;
 
 		mine.emplace(here.engine, count);

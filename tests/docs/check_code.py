@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The code on the pages, and in the comments of the headers, is code.
+"""The code on the pages, and in the comments of the headers, must compile or parse.
 
 usage: check_code.py SOURCE_ROOT C_COMPILER...
 
-C: a block with a `main` compiles by itself. The other blocks of a page make one source after the
-names of prelude.h: what stands at file scope (functions, constants, structs) in its order, and the
-statements in one function, so that a block may use what an earlier one has declared. A line of three
-dots stands for omitted lines. C++: the same, by the compiler CXX or c++, if there is one; the other
-blocks stand at file scope. Shell, Python, JSON and meson are parsed. CMake is built by the test
-`installed`; blocks without a language are output.
+C: a block with a `main` compiles by itself. The other blocks of a page make one source, after the names of
+prelude.h. Functions, constants and structs are at file scope in their order. The statements are in one
+function, so that a block may use what an earlier one has declared. A line of three dots stands for omitted
+lines. C++: the same, by the compiler CXX or c++, if there is one; the other blocks are at file scope. Shell,
+Python, JSON and meson are parsed. The test `installed` builds the CMake code. Blocks without a language are
+output.
 """
 import ast
 import json
@@ -26,7 +26,8 @@ LEFT_OUT = re.compile(r"^\s*(?:\.\.\.|…)\s*$", re.M)
 FILE_SCOPE = re.compile(r"^(?:static |#|extern |(?:struct|enum|union) \w+ \{)")
 PROGRAM = re.compile(r"^int main\(", re.M)
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter", "-Wno-switch"]
-# Declared only: what a reader writes. As a static function it would have to be there.
+# Static functions that a block only declares, because the reader writes them. This removes `static`, because
+# a static function would need a body here.
 DECLARED = re.compile(r"^static (?!const )([^={};]*\)\s*;)", re.M)
 CPP_HEAD = "#include <cstdio>\n#include <tickwheel.hpp>\nusing namespace std::chrono_literals;\n"
 PROGRAM_HEAD = "#include <stdio.h>\n#include <unistd.h>\n#include <tickwheel.h>\n"
@@ -34,7 +35,9 @@ BLOCKS_MIN = 30
 
 
 def chunks(block):
-    """Parts of a block that begin in the first column, with the lines that are indented or close them."""
+    """Returns the parts of a block. A part begins in the first column and includes the lines that are indented
+    or close it.
+    """
     found = []
     for line in block.splitlines():
         if found and (not line or line[0] in " \t}") or line.startswith("case ") or line == "{":
@@ -45,7 +48,7 @@ def chunks(block):
 
 
 def source_of(page, blocks):
-    """One source of the fragments of a page."""
+    """Makes one source of the fragments of a page."""
     scope, statements = [], []
     for block in blocks:
         after = ""
@@ -61,7 +64,8 @@ def source_of(page, blocks):
     return f'#define PAGE_{mark}\n#include "prelude.h"\n{declared}\nvoid fragments(void)\n{{\n{body}\n}}\n'
 
 
-# Libraries of others, by a header of theirs. Without it a page is not compiled.
+# Libraries of others, by their header. If the library is not installed, pages that include the header are not
+# compiled.
 OTHERS = {"libpq-fe.h": "libpq"}
 
 
@@ -119,7 +123,7 @@ def check_shell(page, block):
 
 
 def parse_meson(block):
-    """By meson's own parser, where Python finds it."""
+    """Parses with meson's own parser, if Python finds it."""
     try:
         from mesonbuild import mparser
     except ImportError:
@@ -151,7 +155,7 @@ def pages(root):
 
 
 def header_code(root):
-    """The code in what the headers say of themselves."""
+    """The code in the comments of the headers."""
     for header in sorted([root / "include/tickwheel.h", *(root / "include/tickwheel").glob("*.h")]):
         comments = re.findall(r"^/\*\*.*?\*/", header.read_text(encoding="utf-8"), re.M | re.S)
         blocks = []

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The documentation says what the sources say.
+"""The documentation must agree with the sources.
 
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
     readme    at most 120 lines; its C example is docs/examples/quickstart.c, at most 40 lines; the library goes to lib
     chinese   docs/README.zh-CN.md has the commands, the example, the picture and the pages of README.md; each page of
               docs/zh-CN has the code blocks and the levels of headings of its English page, and the two link to each other
-    tuning    docs/tuning.md names every option of an engine, and none that is not there
-    quoted    code that a page has from an example is the example's
-    names     each tw_ and TW_ name on a page is in a public header, each path in backquotes is there
-    listed    each page of docs is installed, and linked from docs/README.md, to which README.md leads
-    links     each relative link of each page leads to a file, and to a heading where it names one
-    version   the same in meson.build, version.h and the newest entry of CHANGELOG.md
+    tuning    docs/tuning.md names every option of an engine, and no other
+    quoted    code that a page quotes from an example is the same as there
+    names     each tw_ and TW_ name on a page is in a public header, and each path in backquotes exists
+    listed    each page of docs is installed, and linked from docs/README.md, to which README.md links
+    links     each relative link of each page leads to a file, and to a heading if it names one
+    version   it is the same in meson.build, version.h and the newest entry of CHANGELOG.md
     licence   each file names its licence in its first or last lines
     placeholders   docs/packaging names no host and no person; its README lists the placeholders
 """
@@ -25,7 +25,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
 HEADING = re.compile(r"^#+(?= )", re.M)
 NAME = re.compile(r"\b(?:tw|TW)_\w+")
-# A pattern for names, not a name.
+# A pattern for names, which looks like a name.
 PLACEHOLDERS = {"tw_noun_verb"}
 PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
 QUOTED = {
@@ -40,7 +40,7 @@ LICENCE_AMONG_LINES = 3
 TO_FILL_IN = re.compile(r"\b[A-Z]+-OF-THE-[A-Z]+\b")
 HOST_OR_PERSON = re.compile(r"\w+://([\w.-]+)|[\w.-]+@([\w-]+\.[\w.-]+)")
 REAL_HOSTS = {"www.debian.org"}
-# The licence itself, and what has no comments.
+# The licence itself, and files that cannot have comments.
 WITHOUT_LICENCE = {"LICENSE", "tests/model/runtime/wrapped.txt"}
 WITHOUT_COMMENTS = {".json", ".zst"}
 SEEDS = "tests/fuzz/corpus/"
@@ -56,7 +56,7 @@ def pages(root):
 
 
 def without_head(source):
-    """A C file without the comment lines that it begins with."""
+    """Returns a C file without its leading comment lines."""
     lines = source.splitlines()
     while lines and lines[0].startswith("/*") and lines[0].endswith("*/"):
         lines.pop(0)
@@ -79,7 +79,7 @@ def check_readme(root, _version):
         yield f"README.md: the example has more than {EXAMPLE_LINES_MAX} lines"
 
 
-    # Without dpkg-dev, meson takes lib64 on Debian, where neither ldconfig nor pkg-config looks.
+    # Without dpkg-dev, meson chooses lib64 on Debian, where neither ldconfig nor pkg-config looks.
     if not re.search(r"^meson setup build-library .*--libdir=lib$", text, re.M):
         yield "README.md: the lines that install the library do not choose the folder lib"
 
@@ -100,7 +100,7 @@ def check_chinese(root, _version):
 
 
 def differences(page, english):
-    """A Chinese page against its English one."""
+    """Compares a Chinese page with its English one."""
     name = f"docs/zh-CN/{page.name}"
     if not english.exists():
         yield f"{name}: there is no docs/{page.name}"
@@ -117,7 +117,7 @@ def differences(page, english):
 
 
 def options(root):
-    """The fields of struct tw_options."""
+    """Returns the fields of struct tw_options."""
     struct = re.search(r"^struct tw_options \{\n(.*?)^\};", (root / "include/tickwheel/engine.h").read_text(), re.M | re.S)
     code = re.sub(r"/\*.*?\*/", "", struct.group(1), flags=re.S)
     return re.findall(r"(\w+);", code)
@@ -211,13 +211,13 @@ def check_version(root, version):
 
 
 def files_of_folder(root):
-    """Without git: what lies in the folder, builds and the like left out."""
+    """Lists the files without git: everything in the folder except builds and the like."""
     names = (str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
     return [name for name in names if not NOT_OURS.match(name)]
 
 
 def tracked_files(root):
-    """In a clone what git knows; in an unpacked archive, or without git, all."""
+    """Returns the files that git knows. In an unpacked archive, or without git, returns all files."""
     try:
         listed = subprocess.run(
             ["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True, check=True

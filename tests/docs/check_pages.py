@@ -5,9 +5,9 @@
 usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
        check_pages.py rejects SOURCE_ROOT
 
-    pages    one for each exported symbol, type and macro, and no others but those of headers; those of
-             functions with all sections; by mandoc and groff, where they are found (or
-             TESTS_MANUAL_REQUIRED is set), without a warning
+    pages    there is one page for each exported symbol, type and macro, and otherwise only pages of headers;
+             pages of functions have all sections; mandoc and groff give no warning, if they are found (or
+             TESTS_MANUAL_REQUIRED is set)
     rejects  each kind of mistake in a comment or an example ends the generator with a message that
              names it
 """
@@ -25,18 +25,18 @@ SECTIONS = [
 ]
 OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
 SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual/*.c"]
-# The headers of libraries beside tickwheel, which a build may not have.
+# The headers of companion libraries, which a build may not have.
 ADAPTERS = {"glib", "uv", "uv_timer", "event", "durable", "durable_file", "durable_stats", "durable_store", "durable_postgres", "durable_redis"}
 WITHOUT_PAGES = {"export"}
-# The marks of declarations in export.h have no pages.
+# Macros that mark declarations (export.h) have no pages.
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+[(;]))(tw_\w+)", re.M | re.I)
-# A mistake: a text of a file, its replacement, and a word of the complaint.
+# A mistake: a text of a file, its replacement, and a word that the message must have.
 MISTAKES = {"include/tickwheel/timeout.h": [
     (" * Units: nanoseconds. 0 or less: the timeout", " * nanoseconds. 0 or less: the timeout", "Units"),
-    (" * Progress: wait-free (with a limit", " * Pace: wait-free (with a limit", "Pace"),
-    (" * Threads: any.\n * In callback: yes; the first", " * In callback: yes; the first", "Threads"),
-    ("Starts the\n * engine if it is not started yet.", "Starts tw_wagon.", "tw_wagon"),
-    ("On TW_CANCEL_DONE the\n", "On TW_CANCEL_GONE the\n", "TW_CANCEL_GONE"),
+    (" * Progress: wait-free, or lock-free if", " * Pace: wait-free, or lock-free if", "Pace"),
+    (" * Threads: any.\n * In callback: yes. If the engine", " * In callback: yes. If the engine", "Threads"),
+    ("The call starts the engine if it is not started yet.", "The call starts tw_wagon.", "tw_wagon"),
+    ("TW_CANCEL_DONE, the finaliser has run", "TW_CANCEL_GONE, the finaliser has run", "TW_CANCEL_GONE"),
     ("-EPERM (a kind that", "-EWRONG (a kind that", "-EWRONG"),
     ("-EPERM (a kind that", "-EPERM (a kind), -EBUSY (one that", "after -EPERM"),
     ("/** What tw_cancel found. */\n", "", "tw_cancel_outcome"),
@@ -70,7 +70,7 @@ def types_and_macros(root, adapters):
 
 
 def check_named(folder, name):
-    """A page of this name, or a link to one, that has the name in its section NAME."""
+    """Whether there is a page of this name, or a link to one, whose section NAME has the name."""
     page = folder / f"{name}.3"
     text = page.read_text() if page.exists() else ""
     if text.startswith(".so man3/"):
@@ -90,7 +90,7 @@ def titles(page):
 
 
 def of_functions(folder):
-    """Pages of functions: those that say what they return."""
+    """Returns the pages of functions: those with a section on the return value."""
     return {page.stem: page for page in folder.glob("*.3") if ".SH RETURN VALUE" in page.read_text()}
 
 
@@ -104,7 +104,7 @@ def said_by(command, pages):
 
 
 def check_tools(pages):
-    """What the tools that are there have to say of all pages."""
+    """Runs mandoc and groff on all pages, if they are installed. Yields their messages."""
     for command in (["mandoc", "-Tlint", "-Wwarning"], ["groff", "-man", "-ww", "-Tutf8", "-z"]):
         if shutil.which(command[0]) is None:
             print(f"{command[0]} is not there: not asked")
@@ -139,12 +139,12 @@ def check_pages(root, folder, *adapters):
 
 
 def sources(root):
-    """The headers, and the programs with examples."""
+    """Returns the headers, and the programs with examples."""
     return [path for pattern in SOURCES for path in sorted(root.glob(pattern))]
 
 
 def complaint(root, tree):
-    """(exit code, message) of the generator for the sources of a tree."""
+    """Runs the generator on the sources of a tree. Returns (exit code, message)."""
     paths = sources(tree)
     command = [sys.executable, "-B", root / "docs/generate/generate.py", "names", *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -4,11 +4,14 @@
 
 usage: check_pictures.py SOURCE_ROOT
 
-Of each picture under docs: well-formed; a title; at most 900 wide; a white ground; a rule for each colour, for a reader that
-prefers a dark page; letters that stand out from the ground, light and dark; no bars on a logarithmic axis; no text smaller
-than 11; all text inside, none over another, none across the border of a box that it begins in. Widths are estimated by the
-number of characters, rather more than less. Frames of a recording are shown one at a time. Each is shown by a page. house.svg names the folders of src, and no others. The
-README's chart has the figures of docs/perf.md: perf/report/summary.py draws the same once more, and all have its style.
+Each picture under docs must be well-formed, have a title, be at most 900 wide, and have a white background.
+For readers who prefer a dark page it must have a rule for each colour. Letters must stand out from the
+background, light and dark. No bars may be on a logarithmic axis. No text may be smaller than 11. All text
+must be inside the picture; no text may overlap another, or cross the border of a box that it begins in.
+Widths are estimated from the number of characters, rather too large than too small. Frames of a recording
+are shown one at a time. A page must show each picture. house.svg must name the folders of src, and no
+others. The README's chart must have the figures of docs/perf.md, as perf/report/summary.py draws them, and
+all charts must have its style.
 """
 import pathlib
 import re
@@ -19,7 +22,7 @@ import xml.etree.ElementTree as xml
 SVG = "{http://www.w3.org/2000/svg}"
 CHARACTER = 0.6
 SMALLEST, WIDEST = 11, 900
-# Light against dark, as WCAG 2 reckons it for text (level AA).
+# The least contrast of light and dark, as WCAG 2 requires for text (level AA).
 CONTRAST_LEAST = 4.5
 DARK_STYLE = re.compile(r"^@media \(prefers-color-scheme: dark\) \{\n(.*?)^\}$", re.M | re.S)
 DARK_RULE = re.compile(r'\[(fill|stroke)="(#\w{6})"\] \{ \1: (#\w{6}) \}')
@@ -29,7 +32,7 @@ INHERITED = ("font-size", "text-anchor", "fill")
 
 
 def texts(element, inherited):
-    """Each text with what it has from the groups around it."""
+    """Yields each text with the attributes that it inherits from the groups around it."""
     inherited = {**inherited, **{key: element.get(key) for key in INHERITED if element.get(key)}}
     if element.tag == SVG + "text":
         yield element, inherited
@@ -38,18 +41,18 @@ def texts(element, inherited):
 
 
 def box(text, inherited):
-    """Left, top, right, bottom."""
+    """Returns left, top, right and bottom of a text."""
     size, x, y = float(inherited["font-size"]), float(text.get("x")), float(text.get("y"))
     width = len(text.text) * size * CHARACTER
     before = width * {"start": 0, "middle": 0.5, "end": 1}[inherited.get("text-anchor", "start")]
     if text.get("transform"):
-        # Turned to the left: it goes up the page.
+        # A text that is turned to the left goes up the page.
         return x - 0.8 * size, y - (width - before), x + 0.2 * size, y + before
     return x - before, y - 0.8 * size, x - before + width, y + 0.2 * size
 
 
 def boxes(root):
-    """The words, where they are, and the number of the frame of a recording that shows them, or ALWAYS."""
+    """Returns each text, its box, and the number of the recording's frame that shows it, or ALWAYS."""
     moving = {text: at for at, group in enumerate(root.iterfind(f".//{SVG}g[@class='frame']")) for text in group}
     return [(text.text, box(text, inherited), moving.get(text, ALWAYS)) for text, inherited in texts(root, {"font-size": "16"})]
 
@@ -63,7 +66,7 @@ def inside(inner, outer):
 
 
 def frames(root):
-    """Boxes with a border."""
+    """Yields the boxes that have a border."""
     for rect in root.iter(SVG + "rect"):
         if rect.get("stroke"):
             x, y, width, height = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
@@ -91,7 +94,7 @@ def faults_of_text(root, whole):
 
 
 def light_of(colour):
-    """The relative luminance of WCAG 2."""
+    """Returns the relative luminance of WCAG 2."""
     parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear))
@@ -121,7 +124,7 @@ def faults_of_bars(root):
 
 
 def faults(text):
-    """What is wrong with the picture."""
+    """Returns what is wrong with the picture."""
     try:
         root = xml.fromstring(text)
     except xml.ParseError as error:
@@ -145,7 +148,7 @@ def faults(text):
 
 
 def check_house(root):
-    """The rooms are a column of their own: the names in bold type."""
+    """The names of the folders are in bold type, in a column of their own."""
     picture = xml.fromstring((root / "docs/pictures/house.svg").read_text(encoding="utf-8"))
     rooms = {text.text for text in picture.iter(SVG + "text") if text.get("font-weight") == "bold"}
     folders = {path.name for path in (root / "src").iterdir() if path.is_dir()}

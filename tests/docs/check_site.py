@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual in HTML holds together: made anew, and read page by page.
+"""Makes the manual in HTML and checks it page by page.
 
-usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: a manual that is there, instead of a new one
+usage: check_site.py SOURCE_ROOT [FOLDER]   FOLDER: an existing manual, instead of a new one
 
-Each page is well-formed; each type and macro has an anchor in the reference; each link and each picture leads to a file
-of the manual, and to an anchor that it has; no anchor is there twice; nothing comes from elsewhere; a script is a file of
-the manual, never text of a page. In the menu of each page the group of the page is open, and no other. Each file can be
-reached from the start page, which has the code of the quick start, a picture, and the README's lines of the installation,
-in this order. The index of the search names every function, and each of its targets exists; if node is found, the search
-runs and finds. Skipped (code 77) if cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
+Each page must be well-formed. Each type and macro must have an anchor in the reference. Each link and each
+picture must lead to a file of the manual, and to an anchor that the file has. No anchor may be there twice.
+Nothing may come from another site. A script must be a file of the manual, never text of a page. In the menu
+of each page only the group of this page is open. Each file must be reachable from the start page. The start
+page has the code of the quick start, a picture, and the README's lines of the installation, in this order.
+The index of the search must name every function, and each of its targets must exist. If node is found, the
+search is run. Skipped (code 77) if cmark-gfm is not found, unless TESTS_MANUAL_REQUIRED is set.
 """
 import html
 import html.parser
@@ -30,7 +31,7 @@ SKIPPED = 77
 VOID = {"br", "hr", "img", "input", "link", "meta"}
 PAGES_MIN, GROUPS_MIN, FOUND_MOST = 40, 10, 20
 FUNCTION = re.compile(r"^TW_(?:BESIDE_)?API [^;(]*?(tw_\w+)\(", re.M)
-# Searches, and the target that each finds first.
+# Searches, and the target that each must find first.
 SEARCHES = {
     "tw_cancel": "include/tickwheel/timeout.html#tw_cancel",
     "cancel": "include/tickwheel/timeout.html#tw_cancel",
@@ -99,7 +100,7 @@ def read_pages(folder):
 
 
 def targets(name, page):
-    """(file, anchor) of each link of a page."""
+    """Yields file, anchor and link for each link of a page."""
     for link in page.links:
         path, _, anchor = urllib.parse.unquote(link).partition("#")
         yield posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name, anchor, link
@@ -129,7 +130,7 @@ def reached(pages):
 
 
 def check_start(root, folder):
-    """The words of the start page between its title and the list of pages."""
+    """The start page must have these texts between its title and the list of pages, in this order."""
     shown = html.unescape((folder / "index.html").read_text(encoding="utf-8"))
     code = (root / "docs/examples/quickstart.c").read_text(encoding="utf-8")
     readme = (root / "README.md").read_text(encoding="utf-8")
@@ -141,7 +142,7 @@ def check_start(root, folder):
 
 
 def read_index(folder):
-    """The rows of search-index.js: (name or heading, target, kind or page)."""
+    """Returns the rows of search-index.js: (name or heading, target, kind or page)."""
     text = (folder / "search-index.js").read_text(encoding="utf-8")
     return json.loads(text[text.index("["):text.rindex(";")])
 
@@ -160,7 +161,7 @@ def check_index(folder, pages, functions):
 
 
 def check_search(folder):
-    """The first that is found, or None; the search is the script itself, run by node."""
+    """Runs the manual's own search script with node. It must find the target first."""
     if shutil.which("node") is None:
         print("the search was not run: node is not there")
         return

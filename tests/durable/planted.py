@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Defects planted in copies of src/durable: a test must find each. Needs Criterion and SQLite.
+"""Plants defects in copies of src/durable: a test must find each. Needs Criterion and SQLite.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
        planted.py SOURCE_ROOT --fit
 
-Prints which test found what. Exit code 0: all were found. With --fit it only checks that each defect has one place in src,
-so that a change of the code cannot leave a defect behind.
+Prints which test found which defect. Exit code 0: all were found. With --fit it only checks that each defect
+has one place in src. So a change of the code cannot make a defect useless unnoticed.
 """
 import concurrent.futures
 import os
@@ -25,9 +25,9 @@ PACKAGES = ["criterion", "sqlite3", "liburcu-bp", "liburcu-cds", "ck"]
 FILE = ["file/model.c", "file/model_check.c"]
 DISK = [*FILE, "file/cycle.c", "disk/disk.c", "disk/image.c"]
 CORE = ["core/memory_store.c", "core/scene.c"]
-# How many calls lie between two faults, where that is not each (TESTS_DURABLE_STRIDE).
+# How many calls lie between two faults, for tests in which it is not one (TESTS_DURABLE_STRIDE).
 STRIDES = {"file/test_power.c": "3"}
-# A test, and what it is made of beside its own file.
+# Each test, and the files that it needs in addition to its own.
 PROGRAMS = {
     "file/test_model.c": FILE,
     "file/test_damage.c": FILE,
@@ -43,7 +43,7 @@ PROGRAMS = {
     "core/test_durable_states.c": CORE,
 }
 
-# name, file, the code, the defect in its place, the test that finds it
+# name, file, the code, the defect that replaces it, the test that finds it
 PLANTED = [
     ("acknowledged before the sync", "durable/file/commit.c", "int result = twi_database_begin(&file->database);",
      "int result = twi_database_begin_unsynced(&file->database);", "file/test_power.c"),
@@ -146,12 +146,12 @@ def pkg_config(what):
 
 
 def sources_of(tree):
-    # Programs have a main of their own, and some need other libraries.
+    # Leaves out programs that have a main of their own, and folders that need other libraries.
     return sorted(path for path in tree.rglob("*.c") if path.parent.name not in ("executors", "postgres", "tool"))
 
 
 class Builder:
-    """Compiles what a defect touches, and takes the rest from one build of the sources as they are."""
+    """Compiles only what a defect touches. The rest comes from one build of the unchanged sources."""
 
     def __init__(self, root, compiler, folder):
         self.root, self.compiler = root, compiler
@@ -164,7 +164,8 @@ class Builder:
         self.tests = self.compile(sorted(tests), root / "src", folder)
 
     def compile(self, sources, tree, folder):
-        # Two folders have a file of the same name, and two of these folders have the same name, too.
+        # Files in two folders may have the same name, and so may the folders. Three parts of the path are
+        # unique.
         objects = {source: folder / f"{'-'.join(source.parts[-3:])}.o" for source in sources}
 
         def one(row):
@@ -188,7 +189,7 @@ class Builder:
 
 
 def run(program, test):
-    """Exit code 0: the test found nothing. None: it did not end."""
+    """Returns the exit code: 0 if the test found nothing, None if it did not end."""
     environment = {**os.environ, "TESTS_DURABLE_STRIDE": STRIDES.get(test, "1")}
     try:
         return subprocess.run([program, "--quiet", "-j1", "--fail-fast"], capture_output=True, timeout=300,
@@ -205,7 +206,7 @@ def find(builder, name, file, code, defect, test):
 
 
 def unharmed(builder, test):
-    """What a test says where there is no defect: nothing, or it proves nothing."""
+    """Runs a test without a defect. It must find nothing; otherwise its findings prove nothing."""
     with tempfile.TemporaryDirectory() as folder:
         good = run(builder.program(test, pathlib.Path(folder), builder.objects), test) == 0
     return good, f"{'good' if good else 'NOT GOOD'}  {test}, without a defect"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang's view of which thread may touch which field, and of accesses without an order in their name.
+"""clang checks which thread may access which field, and that each atomic access names its order.
 
 usage: check_clang.py CLANG SOURCE_ROOT -- FLAGS
 
--Wthread-safety: only the worker calls TWI_WORKER_ONLY functions and touches TWI_WORKER_FIELD fields
-(base/compiler.h). -Watomic-implicit-seq-cst: no plain use of an atomic. Over each file of src/ and
-tests/wheel, with and without test points; and over the planted files beside this script, of which
-just the lines that say so have to be reported, each by the warning that it names.
+-Wthread-safety: only the worker calls TWI_WORKER_ONLY functions and accesses TWI_WORKER_FIELD fields
+(base/compiler.h). -Watomic-implicit-seq-cst: no plain use of an atomic. This checks each file of src/ and
+tests/wheel, with and without test points. It also checks the planted files next to this script. There clang
+must report exactly the lines that are marked wrong, each by the warning that the mark names.
 """
 import pathlib
 import re
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
-# What these files need besides; without it they are not built either, and not checked.
+# The packages that these files need. If a package is missing, the file is neither built nor checked.
 PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv", "durable/postgres/": "libpq", "durable/tool/server": "libpq", "durable/redis/": "hiredis"}
 
 
@@ -27,7 +27,7 @@ def compile_errors(clang, root, flags, path):
 
 
 def package_flags(root, path):
-    """None: the package is not there."""
+    """Returns the flags of the package that a file needs, or None if the package is missing."""
     name = str(path.relative_to(root / "src")) if path.is_relative_to(root / "src") else ""
     package = next((package for begin, package in PACKAGES.items() if name.startswith(begin)), None)
     if package is None:
@@ -51,7 +51,7 @@ def check_source(clang, root, flags):
 
 
 def check_planted(clang, root, flags):
-    """A line that ends with a comment "wrong: -WNAME" is reported, and no other line is."""
+    """clang must report the lines that end with a comment "wrong: -WNAME", and no other line."""
     for path in sorted(pathlib.Path(__file__).parent.glob("planted_*.c")):
         wanted = set()
         for number, line in enumerate(path.read_text().splitlines(), 1):

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each ordered access of src/ has its edge, each edge of docs/internals/memory-model.md has its sites.
+"""Each ordered access of src/ must have its edge, and each edge of docs/internals/memory-model.md its sites.
 
 usage: check_edges.py SOURCE_ROOT
 
 An ordered access is an acquire, release or seq_cst one, a fence, a barrier in all threads, a read-side
-section, a grace period. Its edge's number stands in a comment on its line, or in or before its statement. The entry
-of the register lists the same functions, as release or as acquire sites; a function that the entry
-names and that has no such access is an error too. It names harnesses of tests/model that exist, and
-mutants that tests/mutants generates and does not hold to be equivalent. A relaxed access has a comment with RELAXED there,
-or before its function; a file's head may say "RELAXED, all" for all of them. Atomics come from
-base/atomic.h; attributes, those of perf/ too, from base/compiler.h.
+section, or a grace period. A comment on its line, or in or before its statement, must have the edge's
+number. The edge's entry in the register must list the same functions, as release or as acquire sites. A
+function that the entry names but that has no such access is an error too. An entry may only name harnesses
+of tests/model that exist. It may only name mutants that tests/mutants generates and does not list as
+equivalent. A relaxed access must have a comment with RELAXED there, or before its function; a file's head
+may say "RELAXED, all" for all of them. Atomics must come from base/atomic.h, and attributes (those of perf/
+too) from base/compiler.h.
 
-Seen to fail: a number taken away at a site, a RELAXED taken away, a release made relaxed under its
-old comment, a site left out of the register, one made up in it, an attribute in perf/.
+Seen to fail with these defects: a number removed at a site; a RELAXED removed; a release made relaxed under
+its old comment; a site left out of the register; an invented site in it; an attribute in perf/.
 """
 import pathlib
 import re
@@ -25,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants
 from reviewed import reviewed_read  # noqa: E402
 from generate import Generator  # noqa: E402
 
-# Where accesses and sections are made, not used.
+# The files that define the accesses and sections. The check ignores them.
 MAKERS = ("src/base/atomic.h", "src/thread/rcu.h")
 EDGE = re.compile(r"\bE(\d{1,3})\b")
 RAW = re.compile(r"\b(?:atomic_(?!uint|int|bool)\w+|__atomic_\w+|__sync_\w+|memory_order\w*|stdatomic)\b")
@@ -66,7 +67,7 @@ def relaxed_reason(source, access, said):
 
 
 def source_edges(source, ret_sites):
-    """Yields the errors; adds (number, file, function) -> set of sides."""
+    """Yields the errors. Adds (number, file, function) -> set of sides to the sites."""
     for access in source.accesses():
         said = " ".join(source.comments_of(access))
         where = f"{source.path}: {access.function.name}: {access.text.split('(')[0]}"
@@ -101,7 +102,7 @@ def sites_of(part):
 
 
 def check_proofs(root, entries):
-    """The model checks and the mutants that entries name."""
+    """Checks the model checks and the mutants that entries name."""
     texts = [path.read_text() for path in (root / "tests/model").rglob("*.c")]
     harnesses = {name for text in texts for name in re.findall(r"MODEL_HARNESS\((\w+),", text)}
     mutants = {mutant.id for mutant in Generator(root).mutants()} - set(reviewed_read("equivalent.txt"))

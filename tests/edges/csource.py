@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A C file of this project as functions, statements, comments and atomic accesses.
+"""Parses a C file of this project into functions, statements, comments and atomic accesses.
 
-Not a compiler: it relies on the style of src/ (clang-format, no macros that hide braces), and says
-so by an error where it cannot follow.
+This is not a compiler. It relies on the style of src/ (clang-format, no macros that hide braces), and raises
+an error if it cannot follow.
 """
 import re
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ OPEN = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass
 class Statement:
-    """`span` is all of it; `head` what it says itself, without the statements inside."""
+    """`span` is the whole statement; `head` is its own text, without the statements inside."""
 
     kind: str  # if, while, for, do, switch, block, label, simple
     span: tuple
@@ -85,7 +85,7 @@ class Source:
         return len(self.text) if end < 0 else end
 
     def _close(self, i):
-        """The index of the token that closes the one at i."""
+        """Returns the index of the token that closes the one at i."""
         depth = 0
         for j in range(i, len(self.tokens)):
             word = self.tokens[j][1]
@@ -110,18 +110,18 @@ class Source:
                 continue
             elif word in OPEN:
                 i = self._close(i)
-                # An aggregate or an initialiser: goes on to its semicolon.
+                # An aggregate or an initialiser continues to its semicolon.
             i += 1
 
     def _before(self, offset):
-        """The comment that ends on the line before."""
+        """Returns the comment that ends on the line before."""
         for start, end, word in self.comments:
             if end <= offset and self.text[end:offset].strip() == "" and self.text.count("\n", end, offset) == 1:
                 return word
         return ""
 
     def _statement(self, i, parent=None):
-        """The statement that begins at token i, and the index of the token after it."""
+        """Parses the statement that begins at token i. Returns it, and the index of the token after it."""
         kind, word, start, _ = self.tokens[i]
         made = Statement("simple", (start, start), (start, start), parent=parent)
         if word == "{":
@@ -164,7 +164,7 @@ class Source:
         return made, j + 1
 
     def arguments(self, opening):
-        """The arguments of a call, and the offset after its closing parenthesis."""
+        """Returns the arguments of a call, and the offset after its closing parenthesis."""
         depth, parts, start = 0, [], opening + 1
         for at in range(opening, len(self.text)):
             mark = self.text[at]
@@ -205,7 +205,7 @@ class Source:
         return Access(function, statement, span, what, order, arguments, self.text[slice(*span)])
 
     def lead(self, statement):
-        """The comments before a statement, after any text before it."""
+        """Yields the comments before a statement, back to the text before it."""
         start = statement.head[0]
         for first, end, word in reversed(self.comments):
             if end > start:
@@ -213,19 +213,19 @@ class Source:
             if self.text[end:start].strip() != "":
                 return
             if self.text[self.text.rfind("\n", 0, first) + 1 : first].strip() != "":
-                return  # behind the statement before
+                return  # the end of the statement before
             yield word
             start = first
 
     def comments_of(self, access):
-        """What is said at an access: on its lines, else inside and before its statement."""
+        """Returns the comments of an access: on its lines, or else inside and before its statement."""
         start, end = access.statement.head
         inside = [c for c in self.comments if start <= c[0] < self.line_end(end - 1)]
         first = self.text.rfind("\n", 0, access.span[0])
         same = [word for at, _, word in inside if first < at < self.line_end(access.span[1] - 1)]
         statement = access.statement
         said = same or [word for _, _, word in inside] + list(self.lead(statement))
-        # Alone under an if, without braces: what stands before the if is about both.
+        # If the statement is alone under an if, without braces, a comment before the if belongs to both.
         while not said and statement.parent.kind in ("if", "while"):
             statement = statement.parent
             said = list(self.lead(statement))

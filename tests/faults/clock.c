@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that misbehaves as far as a monotonic one can. It leaps an hour ahead, it stands still
- * and then catches up, it shows the same time for many readings. And it has run for a hundred
- * years.
+ * A clock that misbehaves as far as a monotonic one can. It leaps an hour ahead; it stands still
+ * and then catches up; it shows the same time for many readings; it has run for a hundred years.
  *
- * Seen to fail: with a tick count of 20 bits (a leap takes the wheel back: no timeout fires), with
- * an advance that passes over the ticks beyond the eighth, with expiry one tick ahead (callbacks
+ * Seen to fail with these defects: a tick count of 20 bits (a leap moves the wheel back: no timeout
+ * fires); an advance that skips the ticks beyond the eighth; expiry one tick ahead (callbacks
  * before their deadline).
  */
 #include "family.h"
@@ -46,7 +45,7 @@ static int64_t leaping_ns(int64_t true_ns)
 	return true_ns + leaps * HOUR_NS;
 }
 
-/* Stands still for STAND_MS of each 2 × STAND_MS, then jumps to the right time. */
+/* Stands still for STAND_MS out of each 2 × STAND_MS, then jumps to the right time. */
 static int64_t standing_ns(int64_t true_ns)
 {
 	int64_t phase_ns = true_ns % (2 * STAND_MS * MS);
@@ -57,7 +56,7 @@ static int64_t standing_ns(int64_t true_ns)
 	return true_ns - phase_ns;
 }
 
-/* The same for COARSE_MS, like a clock of few ticks. */
+/* Stands still for COARSE_MS, like a clock with a coarse resolution. */
 static int64_t coarse_ns(int64_t true_ns)
 {
 	atomic_fetch_add(&wrong_readings, 1);
@@ -123,7 +122,7 @@ static bool century_enter(void)
 	return written;
 }
 
-/* The new time holds only for children made after the unshare. */
+/* The new time is valid only for children that are created after the unshare. */
 static void century_body(void *arg, struct tour_result *result)
 {
 	int status = 1;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Producers that end with timeouts pending: they return, call pthread_exit, or are cancelled at a
- * random moment. And threads that are cancelled while they wait in flush and cancel_wait. Their
- * timeouts belong to the engine, and must end like any other. A call must end before its thread
- * does.
+ * random moment. Other threads are cancelled while they wait in flush and cancel_wait. The timeouts
+ * belong to the engine, and must end like any other. A call must end before its thread does.
  *
- * Seen to fail: with a cancellation point in schedule after the push (a timeout that expires, or is
- * handed back, although its schedule never returned), and with one in the futex wait (threads that
- * are cancelled while they wait end inside the call).
+ * Seen to fail with these defects: a cancellation point in schedule after the push (a timeout
+ * expires, or is handed back, although its schedule never returned); one in the futex wait (threads
+ * that are cancelled while they wait end inside the call).
  */
 #include "family.h"
 
-/* The tour counts the threads that ended as planned, not those that ended otherwise. */
+/* The tour counts only the threads that ended as planned. */
 static void body(void *arg, struct tour_result *result)
 {
 	tour_run(arg, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The families of faults. Each puts lines into the report. */
+/* The families of faults. Each adds lines to the report. */
 #ifndef FAULTS_FAMILY_H
 #define FAULTS_FAMILY_H
 
@@ -18,7 +18,7 @@ family_run family_stopped;
 family_run family_ends;
 family_run family_limits;
 
-/* The membarrier family starts its program anew for the family with this name. */
+/* The membarrier family starts its program again, and runs the family with this name there. */
 #define MEMBARRIER_GONE "membarrier-gone"
 
 /* With this exit code meson reports a test as skipped. */

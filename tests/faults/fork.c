@@ -2,14 +2,14 @@
 /*
  * faults-fork [long]: the process forks while other threads are inside its public calls. It forks
  * once at each named point of the library and inside each lock of liburcu, while the thread that
- * came there stands still. And it forks at random moments. The forking thread has never used the
- * library. In the child every call on the parent's objects must return ECHILD, and calls without an
- * engine must work. No call may hang, it must be possible to destroy engines and clock, and the
- * child must exit. The parent's tour must go on and lose nothing.
+ * reached that point is stopped there. It also forks at random moments. The forking thread has
+ * never used the library. In the child every call on the parent's objects must return ECHILD, and
+ * calls without an engine must work. No call may hang, it must be possible to destroy engines and
+ * clock, and the child must exit. The parent's tour must continue and lose nothing.
  *
- * Seen to fail: without the look at the fork epoch in tw_cancel (the child cancels), and with a
- * child that registers with liburcu (it hangs in tw_thread_attach and tw_clock_set: a lock that a
- * thread of the parent held stays locked for ever in the child).
+ * Seen to fail with these defects: no check of the fork epoch in tw_cancel (the child cancels); a
+ * child that registers with liburcu (it hangs in tw_thread_attach and tw_clock_set, because a lock
+ * that a thread of the parent held stays locked for ever in the child).
  */
 #include "ledger.h"
 #include "race.h"
@@ -29,14 +29,17 @@
 #include <unistd.h>
 
 enum {
-	/* Must be more than the library has test points: see place_find. */
+	/*
+	 * Must be more than the library has test points, because place_find fails if there is no
+	 * room.
+	 */
 	PLACES = 128,
 };
 
-/* A child takes a millisecond. */
+/* A child needs about a millisecond, so one that takes this long hangs. */
 #define HUNG_NS INT64_C(20000000000)
 
-/* The places where threads have stood. */
+/* The points at which threads have stopped. */
 static struct place {
 	_Atomic(const char *) name;
 	atomic_uint visits;
@@ -45,14 +48,14 @@ static struct place {
 #define LIBURCU "liburcu's lock"
 
 static unsigned visits_wanted;
-static _Atomic(const char *) standing; /* a thread waits there for the fork */
+static _Atomic(const char *) standing; /* a thread has stopped there and waits for the fork */
 static atomic_bool over;
 static pthread_t forker;
 static atomic_llong forks;
-static atomic_llong *plain_ends; /* of children, by exit: in shared memory */
+static atomic_llong *plain_ends; /* children that ended with exit(); in shared memory */
 static _Thread_local bool is_forker;
 
-/* The engines for the child's calls. They exist at any moment of the fork. */
+/* The engines and the clock for the child's calls. They exist whenever the process forks. */
 static pthread_mutex_t published_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tw_engine *published_real, *published_moved;
 static struct tw_clock *published_clock;
@@ -80,7 +83,7 @@ static struct place *place_find(const char *name)
 	race_fail(__FILE__, __LINE__, "room for all names");
 }
 
-/* Stands still until the process has forked, unless another thread already stands. */
+/* Stops until the process has forked, unless another thread has already stopped. */
 static void stand(const char *name)
 {
 	const char *nobody = NULL;
@@ -89,7 +92,10 @@ static void stand(const char *name)
 	if (is_forker || visits_wanted == 0 || atomic_load(&over))
 		return;
 	place = place_find(name);
-	/* There are many such locks: in registration, thread ends, grace periods. */
+	/*
+	 * One name stands for many locks of liburcu (registration, thread ends, grace periods), so
+	 * it gets more visits.
+	 */
 	if (place->visits >= visits_wanted * (strcmp(name, LIBURCU) == 0 ? 10 : 1) ||
 	    !atomic_compare_exchange_strong(&standing, &nobody, name))
 		return;
@@ -103,9 +109,9 @@ void twi_test_point(const char *name)
 	stand(name);
 }
 
-/* liburcu's calls come here, because the library has no locks of its own. */
+/* Wrappers of liburcu's calls: only liburcu has locks, the library has none. */
 
-/* Threads that have one of liburcu's locks, or wait for it. */
+/* How many threads have one of liburcu's locks, or wait for one. */
 static atomic_int inside_liburcu;
 
 static int mutex_call(const char *name, pthread_mutex_t *mutex)
@@ -138,7 +144,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return error;
 }
 
-/* The child. */
+/* The child's part. */
 
 #define must(actual, expected)                                                                     \
 	do {                                                                                       \
@@ -218,15 +224,20 @@ static void child_run(void)
 		child_asks_process();
 		child_destroys();
 	}
-	/* A plain exit takes one of liburcu's locks, which may be held, and only liburcu could mend
-	 * that. A sanitizer looks for leaks there, and has locks too. */
+	/*
+	 * exit() takes one of liburcu's locks, which another thread may have held during the fork.
+	 * Only liburcu could mend that. A sanitizer looks for leaks at exit, and has locks too.
+	 */
 	if (!PLAIN_END_POSSIBLE || atomic_load(&inside_liburcu) > 0)
 		_exit(0);
 	atomic_fetch_add(plain_ends, 1);
 	exit(0);
 }
 
-/* Returns its status. If a child hangs with all signals blocked, no alarm would end it. */
+/*
+ * Returns the child's status. Kills a child that hangs, because it may have blocked all signals and
+ * then no alarm would end it.
+ */
 static int child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + HUNG_NS;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps that do not end as they should: EINTR, a return for
- * no reason, a late return. And late wakes.
+ * Sleeps that do not end as they should: EINTR, a spurious return, a late return. Also late
+ * wake-ups.
  *
- * Seen to fail: with twi_futex_wait that takes EINTR for the end of its time (flush and
- * cancel_wait return ETIMEDOUT too early), with stop and with flush that take any return of their
- * wait for the end.
+ * Seen to fail with these defects: a twi_futex_wait that takes EINTR for the end of its time (flush
+ * and cancel_wait return ETIMEDOUT too early); stop and flush that take any return of their wait
+ * for the end.
  */
 #include "family.h"
 #include "inject.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions that replace the C library's. */
+/* The functions that replace those of the C library. */
 
-/* mmap and mmap64 by their own names, because libraries may call either. */
+/* mmap and mmap64 must both be defined under their own names, because libraries may call either. */
 #undef _FILE_OFFSET_BITS
 #include "inject.h"
 
@@ -63,7 +63,7 @@ long long inject_hits(void *fault)
 
 #if INJECT_POSSIBLE
 
-/* A shared library's place in memory. */
+/* The addresses of a shared library. */
 struct range {
 	const char *name;
 	uintptr_t begin;
@@ -72,7 +72,9 @@ struct range {
 
 static struct range tickwheel_range = {.name = "libtickwheel"};
 static struct range urcu_range = {.name = "liburcu-bp"};
-/* Its hash table cannot handle a lack of memory: the process would end. */
+/*
+ * liburcu-cds ends the process if its hash table gets no memory, so its allocations must not fail.
+ */
 static struct range hash_range = {.name = "liburcu-cds"};
 
 static int range_find(struct dl_phdr_info *info, size_t bytes, void *arg)
@@ -200,7 +202,7 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int file, o
 			offset);
 }
 
-/* The guard page is part of the size if the C library counts it so. */
+/* The guard page is part of the size if the C library counts it as such. */
 static bool stack_small(pthread_t thread)
 {
 	pthread_attr_t attributes;
@@ -254,7 +256,7 @@ int clock_gettime(clockid_t id, struct timespec *ret_now)
 
 typedef long next_syscall(long, long, long, long, long, long, long);
 
-/* Returns the deadline in the system's time. */
+/* Converts a deadline of the library's clock to the system's time. */
 static const struct timespec *until_true(const struct timespec *until, struct timespec *room)
 {
 	int64_t now_ns, until_ns;
@@ -283,7 +285,10 @@ static long futex_wait(next_syscall *next, long word, long operation, long value
 	bool fails = hit(INJECT_FUTEX_WAIT);
 	long result;
 
-	/* Past its deadline a wait must report so, even if signals keep coming. */
+	/*
+	 * A wait must report its deadline, even if signals keep coming. So this fails no wait whose
+	 * deadline has passed.
+	 */
 	if (fails && inject_wait != WAIT_LATE && !deadline_passed((const struct timespec *)until)) {
 		errno = EINTR;
 		return inject_wait == WAIT_EINTR ? -1 : 0;

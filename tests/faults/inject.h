@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands between the library and the system. The program defines malloc, mmap, pthread_create,
+ * A layer between the library and the system. The program defines malloc, mmap, pthread_create,
  * clock_gettime and syscall, so that the shared libraries call these. Each passes the call on
- * unless its fault says otherwise. mmap, the clock and futexes are touched only if libtickwheel
- * itself calls them (for membarrier: liburcu), never for the tour or the C library.
+ * unless its fault says otherwise. mmap, the clock and futexes fail only if libtickwheel itself
+ * calls them (for membarrier: liburcu), never for the tour or the C library.
  */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
@@ -24,7 +24,7 @@ enum inject_kind {
 extern struct fault inject_fault[INJECT_KINDS];
 extern int inject_thread_error;
 
-/* The result of a futex wait that is hit. */
+/* What a futex wait returns if the fault hits it. */
 enum inject_wait {
 	WAIT_EINTR,    /* EINTR at once */
 	WAIT_SPURIOUS, /* 0 at once */
@@ -37,32 +37,38 @@ extern int64_t inject_delay_ns;
 /* Hits only every n-th call that the fault is armed for. 0: all. */
 extern unsigned inject_every;
 
-/* How often the system itself has rejected: membarrier in any caller, a mapping
- * for libtickwheel, a thread for any caller. */
+/*
+ * How often the system itself refused: membarrier in any caller, a mapping for libtickwheel, a
+ * thread for any caller.
+ */
 extern atomic_llong inject_membarrier_errors;
 extern atomic_llong inject_mmap_errors;
 extern atomic_llong inject_thread_errors;
-/* Threads made with the smallest stack that the system allows. */
+/* Counts threads that were created with the smallest stack that the system allows. */
 extern atomic_llong inject_small_stacks;
 extern bool inject_stacks_watched;
 
-/* Returns the time of the library's clock for the true one. NULL: the true one. Deadlines of
- * futexes are moved back by as much, so that the wait lasts as long as the library asks. */
+/*
+ * Converts the true time to the time that the library's clock shows. NULL: the clock shows the true
+ * time. Deadlines of futexes are converted back, so that a wait lasts as long as the library asks.
+ */
 extern int64_t (*inject_clock)(int64_t true_ns);
 
-/* Returns whether this build can replace the C library's
- * functions. ThreadSanitizer must do so itself. */
+/*
+ * Returns whether this build can replace the C library's functions. ThreadSanitizer replaces them
+ * itself, so then it cannot.
+ */
 bool inject_possible(void);
 
 #define INJECT_IMPOSSIBLE "a sanitizer stands there itself"
 
-/* Returns whether malloc can be made to fail in this build. No sanitizer allows it. */
+/* Returns whether this build can make malloc fail. No sanitizer allows it. */
 bool inject_malloc_possible(void);
 
-/* Arms a fault from its first call on, for ever. */
+/* Arms a fault for all calls from the first on. */
 void inject_all(enum inject_kind kind);
 
-/* For plans: their context is one of inject_fault. */
+/* For plans. The context of a plan is one of inject_fault. */
 void inject_disarm(void *fault);
 long long inject_hits(void *fault);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process's own limits: no file descriptor left, the smallest stacks, no thread
- * left for the user, no address space left.
+ * The process's own limits: no file descriptor left, the smallest stacks, no thread left for the
+ * user, no address space left.
  *
- * Seen to fail: with a worker that opens a file when it begins (no file descriptor: flush waits in
- * vain), with 64 KiB on the worker's stack (smallest stacks: segmentation fault), with a start that
- * leaves the engine STARTING if it cannot make the thread (no thread left), with a slab_make that
+ * Seen to fail with these defects: a worker that opens a file when it begins (no file descriptor:
+ * flush waits in vain); 64 KiB on the worker's stack (smallest stacks: segmentation fault); a start
+ * that leaves the engine STARTING if it cannot create the thread (no thread left); a slab_make that
  * keeps the count of a slab it could not get (address space: reserve succeeds and reserves
  * nothing).
  */
@@ -34,7 +34,7 @@ static long long counted_injected(void *context)
 	return counted;
 }
 
-/* A macro: the type of a resource's number differs between C libraries. */
+/* This is a macro because the type of a resource's number differs between C libraries. */
 #define LIMIT_SET(resource, value)                                                                 \
 	do {                                                                                       \
 		struct rlimit limit;                                                               \
@@ -79,7 +79,7 @@ static void files_run(struct report *report)
 	report_tour(report, &plan);
 }
 
-/* Stacks: the process's default applies also to the worker that the library makes. */
+/* Stacks: the process's default size also applies to the worker that the library creates. */
 
 static void stacks_arm(void *context)
 {
@@ -113,8 +113,10 @@ static void stacks_run(struct report *report)
 	report_tour(report, &plan);
 }
 
-/* Threads: a user at the limit of threads. Root is above that
- * limit, so the tour runs as another user. */
+/*
+ * Threads: a user who has reached the limit of threads. The limit does not apply to root, so the
+ * tour runs as another user.
+ */
 
 static void *nothing(void *arg)
 {
@@ -162,7 +164,10 @@ static void threads_run(struct report *report, const char *name, enum tour_cours
 	report_tour(report, &plan);
 }
 
-/* Address space: `room_bytes` more than the process has. From zero up, so that each need is met. */
+/*
+ * Address space: the process may grow by `room_bytes`. They rise from zero, so that each allocation
+ * fails in one of the runs.
+ */
 
 static size_t room_bytes;
 
@@ -176,8 +181,10 @@ static size_t space_bytes(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* liburcu ends the process if it cannot register a
- * thread, so this one must be registered before. */
+/*
+ * liburcu ends the process if it cannot register a thread, so this thread must be registered before
+ * the limit is set.
+ */
 static void space_arm(void *context)
 {
 	(void)context;
@@ -216,8 +223,10 @@ static void space_run(struct report *report)
 
 void family_limits(struct report *report)
 {
-	/* ThreadSanitizer opens files to find function names,
-	 * and cannot suppress reports without names. */
+	/*
+	 * ThreadSanitizer opens files to find function names. Without names it cannot apply its
+	 * suppressions.
+	 */
 	if (!inject_possible()) {
 		report_left_out(report, "files, stacks, threads", INJECT_IMPOSSIBLE);
 		return;

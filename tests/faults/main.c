@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * faults FAMILY [long]: the API tour under each fault of a family ("all": of every family). Exit
- * code 0: all passed; 1: a fault failed, lost a timeout, or hit nothing; 77: all were skipped.
+ * code 0: all passed; 1: under some fault a check failed or a timeout was lost, or the fault hit
+ * nothing; 77: all were skipped.
  */
 #include "family.h"
 

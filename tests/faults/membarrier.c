@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membarrier is unavailable (ENOSYS), as in a sandbox. liburcu falls back to barriers of its own.
- * It asks when it is loaded, so the program must begin anew under a seccomp filter.
+ * membarrier is unavailable (ENOSYS), as in a sandbox. liburcu then uses barriers of its own. It
+ * asks the system when it is loaded, so the program must start again under a seccomp filter.
  *
- * Seen to fail: with a create that asks the system for membarrier and returns ENOMEM without it.
+ * Seen to fail with this defect: a create that asks the system for membarrier and returns ENOMEM
+ * without it.
  */
 #include "family.h"
 #include "inject.h"
@@ -27,7 +28,7 @@ static long long injected(void *context)
 	return inject_membarrier_errors;
 }
 
-/* membarrier returns an error. All other calls pass. */
+/* Makes membarrier return an error, and lets all other calls pass. */
 static bool filter_install(int error)
 {
 	struct sock_filter code[] = {
@@ -42,7 +43,7 @@ static bool filter_install(int error)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* Under the filter. */
+/* Runs in the program that was started again, under the filter. */
 void family_membarrier_gone(struct report *report)
 {
 	struct tour_plan plan = {

@@ -4,10 +4,10 @@
  * a tour reaches. The failures are in the allocator hook, in mmap and in malloc. The library does
  * not call malloc, but the C library does when it creates a thread.
  *
- * Seen to fail: with a slab_make that keeps the count of a slab it could not get (reserve succeeds
- * and reserves nothing), with a create that does not give the virtual clock back when it finds no
- * memory for the wheel (the next create returns EBUSY), with a wheel that takes a chunk for
- * granted.
+ * Seen to fail with these defects: a slab_make that keeps the count of a slab it could not get
+ * (reserve succeeds and reserves nothing); a create that does not give the virtual clock back when
+ * it finds no memory for the wheel (the next create returns EBUSY); a wheel that does not check
+ * whether it got a chunk.
  */
 #include "family.h"
 #include "inject.h"
@@ -100,7 +100,10 @@ static void source_run(struct report *report, const struct source *source)
 	}
 }
 
-/* liburcu ends the process if it cannot register a thread. No other end is right. */
+/*
+ * liburcu ends the process if it cannot register a thread. That is the only end that is allowed
+ * here.
+ */
 static void urcu_run(void)
 {
 	int status = 0;

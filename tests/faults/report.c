@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tours in processes of their own, and the table of their results. */
+/* Runs tours in processes of their own, and prints the table of their results. */
 #include "report.h"
 
 #include "race.h"
@@ -24,7 +24,7 @@ struct row row_open(const char *name)
 	return (struct row){.name = name, .result = memory};
 }
 
-/* Writes "normal service", or the codes and how often each came. */
+/* Writes "normal service", or each code and how often it came. */
 static void outcome_write(const struct row *row, char *ret_text)
 {
 	size_t length = 0;

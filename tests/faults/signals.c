@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A signal to each thread of the process every millisecond, and SIGPROF to the process by
- * setitimer, with SA_RESTART and without. None may be handled on a worker, because it has them
- * blocked.
+ * Each thread of the process gets a signal every millisecond, and the process gets SIGPROF from
+ * setitimer, with SA_RESTART and without. No worker may handle one, because it blocks them.
  *
- * Seen to fail: with a worker that does not block signals (its thread handles them), with EINTR
- * taken for the end of a wait (cancel_wait returns ETIMEDOUT too early).
+ * Seen to fail with these defects: a worker that does not block signals (its thread handles them);
+ * EINTR taken for the end of a wait (cancel_wait returns ETIMEDOUT too early).
  */
 #include "family.h"
 #include "race.h"

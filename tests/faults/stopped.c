@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole process is stopped for 15 ms, over and over, and goes on for a few: SIGSTOP, SIGCONT.
+ * The whole process is stopped for 15 ms, again and again, and runs for a few ms in between
+ * (SIGSTOP, SIGCONT).
  *
- * Seen to fail: with an advance of the wheel that passes over the ticks beyond the eighth (timeouts
- * that became due during the stop do not fire before a whole revolution).
+ * Seen to fail with this defect: an advance of the wheel that skips the ticks beyond the eighth
+ * (timeouts that became due during the stop do not fire before a whole revolution).
  */
 #include "family.h"
 #include "race.h"
@@ -14,7 +15,7 @@
 
 #define STOPPED_NS INT64_C(15000000)
 
-/* Runs of odd lengths, so that a stop hits each step. */
+/* Returns how long the process runs next. The times are odd, so that a stop hits each step. */
 static int64_t running_ns(unsigned round)
 {
 	return 1000000 + round * 377777 % 6000000;

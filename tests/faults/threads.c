@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that cannot be made: pthread_create fails with EAGAIN (too many), ENOMEM or EPERM at the
- * k-th call, or from there on until the engines are gone. The library's own call and the one in the
- * tour's thread hook are hit, but not the tour's other threads.
+ * Threads that cannot be created: pthread_create fails with EAGAIN (too many), ENOMEM or EPERM at
+ * the k-th call, or from there on until the engines are gone. This hits the library's own call and
+ * the one in the tour's thread hook, but not the tour's other threads.
  *
- * Seen to fail: with a start that leaves the engine STARTING if it cannot make the thread (accepted
- * schedules that no worker will run), with a stop that does not finish an engine itself when no
- * thread can be made (stop hangs).
+ * Seen to fail with these defects: a start that leaves the engine STARTING if it cannot create the
+ * thread (accepted schedules that no worker will run); a stop that does not finish an engine itself
+ * when no thread can be created (stop hangs).
  */
 #include "family.h"
 #include "inject.h"
@@ -60,8 +60,10 @@ void family_threads(struct report *report)
 		TOUR_RECOVERS);
 	every_k(report, "thread creation EAGAIN, no relief", CODE_ENOMEM, LLONG_MAX,
 		TOUR_STOPS_IN_FAULT);
-	/* Long enough for other threads to schedule while the thread is being made. Their accepted
-	 * timeouts wait for the next start, or are handed back. */
+	/*
+	 * Long enough for other threads to schedule while pthread_create is under way. Their
+	 * accepted timeouts wait for the next start, or are handed back.
+	 */
 	inject_delay_ns = 200000;
 	every_k(report, "the same, slow to fail, k-th and on", CODE_ENOMEM, LLONG_MAX,
 		TOUR_RECOVERS);

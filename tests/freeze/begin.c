@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stop comes before the worker's first step, or between its first two. Then a hand-back ends the
- * worker's thread. The engine survives that only if the worker made the right step. It needs
- * another worker, and stop has to see the need.
+ * worker's thread. The engine survives that only if the worker has made the right step. Otherwise
+ * stop does not see that the engine needs another worker.
  *
- * Seen to fail: no step from STOPPING_STARTING (before); the two steps of the worker's begin
- * exchanged (between); no wake-up, or no step to ORPHAN, when the thread ends (both).
+ * Seen to fail with these defects: no step from STOPPING_STARTING (before); the first two steps of
+ * the worker exchanged (between); no wake-up, or no step to ORPHAN, when the thread ends (both).
  */
 #include "race.h"
 #include "stand.h"
@@ -33,7 +33,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* The first worker's thread. In one test it stands before it becomes a worker. */
+/* The first worker's thread. In one test it stops here before it becomes a worker. */
 static void *first_main(void *arg)
 {
 	if (stand.point == before_it) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every test point of the library is frozen in every public call that can pass it.
+"""Every test point of the library must be frozen in every public call that can pass it.
 
 usage: check_points.py SOURCE_ROOT FREEZE
 
-Compares the points in src/, the public functions in include/, the rows of the freeze test, and the
-tables of README.md. Seen to fail: with a point, a row, or a function taken out of any of them.
+Compares the points in src/, the public functions in include/, the rows of the freeze test, and the tables of
+README.md. Seen to fail with a point, a row, or a function taken out of any of them.
 """
 import pathlib
 import re
@@ -20,7 +20,7 @@ def matches(folder, pattern, expression):
 
 
 def table(text, heading):
-    """The lines of the first table under a heading, as pairs of cells."""
+    """Returns the lines of the first table under a heading, as pairs of cells."""
     part = text.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     lines = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
     return [(cells[0], cells[1]) for cells in lines[2:]]

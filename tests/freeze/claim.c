@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread stands between its load of a state word and its compare-and-swap, and another thread
- * changes the word meanwhile. The swap must fail, and the thread must go on as the new state
- * demands.
+ * A thread stops between its load of a state word and its compare-and-swap. Another thread changes
+ * the word meanwhile. The swap must fail, and the thread must continue as the new state demands.
  *
- * Seen to fail: each of these compare-and-swaps split into a load and a store, one by one (transfer
- * by the link queue and by the ring, expire, hand-back, both of cancel, due_claim, the step back of
- * a rejected timeout, the end of a run, the waiter's bit, the end of a worker), each in the test of
- * its name.
+ * Seen to fail with these defects, each in the test of its name: one of these compare-and-swaps
+ * split into a load and a store (transfer from the link queue and from the ring, expire, hand-back,
+ * both of cancel, due_claim, the step back of a rejected timeout, the end of a run, the waiter's
+ * bit, the end of a worker).
  */
 #include "race.h"
 #include "ringless.h"
@@ -56,8 +55,10 @@ static void on_arm_and_end(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-/* Runs on the worker, which has the block of the ended
- * timeout. Schedules until a new one gets it. */
+/*
+ * The worker has just got the block of the ended timeout. Schedules until a new timeout has this
+ * block.
+ */
 static void on_reuse(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -147,7 +148,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 	RACE_CHECK(tw_schedule(engine, delay_ms * NS_PER_MS, its_kind, NULL, &handle) == 0);
 }
 
-/* Arms the worker at 2 ms. */
+/* At 2 ms the worker runs a callback that makes it stop at its point. */
 static void arm_worker(void)
 {
 	RACE_CHECK(tw_schedule(engine, 1, &arm, NULL, NULL) == 0);
@@ -196,7 +197,7 @@ static int other_end(struct stand *stand)
 	return other_result;
 }
 
-/* Transfers by the ring, or by the link queue. */
+/* The worker takes the timeout from the ring, or from the link queue. */
 static void transfer_against_cancel(const char *point)
 {
 	open_engine(point, NULL, NULL);
@@ -265,8 +266,10 @@ static void hand_back_against_cancel(void)
 	close_engine("hand-back looks, cancel takes", 1, 1, 0);
 }
 
-/* The cancel must go on as one in the wheel. Also tested
- * without a ring, when it expects another state. */
+/*
+ * The cancel must continue as one in the wheel. It is also tested without a ring, because it then
+ * expects another state.
+ */
 static void cancel_against_transfer(void)
 {
 	open_engine(NULL, "cancel:seen", NULL);
@@ -306,7 +309,7 @@ static void cancel_against_cancel(const char *point, bool in_wheel)
 	close_engine("cancel looks, another cancel takes", 0, 1, 0);
 }
 
-/* The block has a new timeout, which a stale handle must not cancel. */
+/* The block serves a new timeout by now. The stale handle must not cancel that one. */
 static void cancel_against_reuse(const char *point, bool in_wheel)
 {
 	uint64_t made;
@@ -350,7 +353,10 @@ static void run_against_run(void)
 	close_engine("a run looks, another run takes", 1, 0, 0);
 }
 
-/* The waiter comes between the last look of the run and its end, and must be woken. */
+/*
+ * The waiter sets its bit after the last look of the run, and before the run's end. It must be
+ * woken.
+ */
 static void end_against_waiter(void)
 {
 	struct stand run_stand = {.point = "run:ending"};

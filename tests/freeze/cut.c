@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads beyond the near numbers share a lane, since there is no memory for lanes of their own. A
- * producer of that lane stands between the exchange and the link of its push, and so cuts
- * the queue for the other threads of that lane. Meanwhile timeouts in the wheel fire on time,
- * threads with a lane of their own are served, flush does not claim pushes that it cannot see, and
- * the worker does not spin. When the producer goes on, the hidden pushes appear by themselves, in
- * virtual time too. If a loop's descriptor is made during a cut, it must be readable at once, so
- * that its owner polls.
+ * A thread of a shared lane stops between the exchange and the link of its push, which cuts the
+ * queue for the other threads of the lane. (Threads beyond the near numbers share a lane if there
+ * is no memory for lanes of their own.) Meanwhile timeouts in the wheel must fire on time, and
+ * threads with a lane of their own must be served. Flush must not claim to have seen the hidden
+ * pushes, and the worker must not spin. When the thread continues, the hidden pushes must appear by
+ * themselves, in virtual time too. If a loop's descriptor is created during a cut, it must be
+ * readable at once, so that its owner polls.
  *
- * Seen to fail: flush served in spite of a cut; tickets that keep the worker awake during a cut
- * (it spun); no second look at a cut (the hidden pushes never came); a queue that counts as empty
- * while only its consumer's end is at the stub (the loop's descriptor does not become readable).
+ * Seen to fail with these defects: flush served in spite of a cut; tickets that keep the worker
+ * awake during a cut (it spins); no second look at a cut (the hidden pushes never come); a queue
+ * that counts as empty while only its consumer's end is at the stub (the loop's descriptor does not
+ * become readable).
  */
 #include "no_lanes.h"
 #include "race.h"
@@ -25,7 +26,7 @@
 #define NS_PER_MS INT64_C(1000000)
 
 enum {
-	/* More than there are exclusive lanes. */
+	/* More threads than there are exclusive lanes. */
 	LANES = 70,
 	PATIENCE_MS = 20000,
 	LOOK_MS = 100,
@@ -51,7 +52,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Keeps a lane, so that later threads share the last one. */
+/* Occupies a lane, so that later threads share the last one. */
 static void *keeper_main(void *argument)
 {
 	(void)argument;
@@ -68,7 +69,7 @@ static void *cutter_main(void *its_stand)
 	return NULL;
 }
 
-/* Pushes to the same lane, behind the cut. */
+/* Pushes to the same lane, after the cut. */
 static void *hidden_main(void *argument)
 {
 	(void)argument;
@@ -156,7 +157,7 @@ static void cut_and_heal(void)
 	printf("the push goes on: what it hid has fired\n");
 }
 
-/* Pushes behind the cut before the loop announces its sleep, so the push wakes no thread. */
+/* Pushes after the cut, but before the loop announces its sleep. So the push wakes no thread. */
 static void *unheard_main(void *argument)
 {
 	(void)argument;

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread is stopped at a test point inside a public call, row after row (rows.c). While it
- * stands there, every call of every other thread must complete, and timeouts in the wheel must fire
- * on time. README.md lists all calls and points, and the known exceptions with the delays that they
- * cause. This test shows each exception:
- *   - if the thread stands between exchange and link of a push to a link queue, or before it raises
- *     the tail of a ring, later pushes of the same lane are hidden: if each thread has a lane,
+ * Stops one thread at a test point inside a public call, row after row (rows.c). Meanwhile every
+ * call of every other thread must complete, and timeouts in the wheel must fire on time. README.md
+ * lists all calls and points, and the known exceptions with the delays that they cause. This test
+ * shows each exception:
+ *
+ *   - if the thread stops between exchange and link of a push to a link queue, or before it raises
+ *     the tail of a ring, later pushes of the same lane are hidden. If each thread has a lane,
  *     these are only its own;
- *   - if it stands inside a read-side section, stops of all engines wait: each returns -ETIMEDOUT,
- *     and ends when the thread goes on;
- *   - while a worker is being made, no timeout of its engine fires, because there is no worker yet;
- *   - if a thread stands before it has closed the engine, or does stop's work itself because no
- *     worker can be made, other stops wait for it.
+ *   - if it stops inside a read-side section, stops of all engines wait: each returns -ETIMEDOUT,
+ *     and ends when the thread continues;
+ *   - while a worker is being created, no timeout of its engine fires, because there is no worker
+ *     yet;
+ *   - if a thread stops before it has closed the engine, or does stop's work itself because no
+ *     worker can be created, other stops wait for it.
  *
- * Without arguments: all rows. `list`: prints them. Each point that a frozen
- * call passes must have a row of its own, too.
+ * Without arguments: runs all rows. `list`: prints them. Each point that a frozen call passes must
+ * have a row of its own, too.
  *
- * Seen to fail: with tickets that wait for a cut of any lane (flush of other threads hung); with
- * schedule outside its section (stop ended); with a ring that raises its tail before it writes the
- * entry (the worker read an entry that was not there, and crashed); with `cancel:won` taken out of
- * the rows (passed, and no row).
+ * Seen to fail with these defects: tickets that wait for a cut of any lane (flush of other threads
+ * hangs); schedule outside its critical section (stop ends); a ring that raises its tail before it
+ * writes the entry (the worker reads an entry that is not there, and crashes); `cancel:won` taken
+ * out of the rows (the call passes a point without a row).
  */
 #include "rows.h"
 #include "slowdown.h"
@@ -34,22 +36,24 @@ enum {
 	ROWS_MAX = 160,
 	PATIENCE_MS = 20000,
 	/*
-	 * A row is played again, with later timeouts, if its point was missed because the worker
-	 * was awake, or if the wheel had fired before the thread reached it.
+	 * A row is repeated, with later timeouts, if its point was missed because the worker was
+	 * awake. The same holds if the wheel had fired before the thread reached the point.
 	 */
 	REPEATS = 8,
 	DUE_MS = 30,
 	OTHERS_ROUNDS = 1000,
 	STANDS_MS = 20,
-	/* Generous, because a loaded machine is late by
-	 * itself. The thread stands for much longer. */
+	/*
+	 * Generous, because a loaded machine is late by itself. The victim stays stopped for much
+	 * longer.
+	 */
 	LATE_MS = 1500,
 	SECONDS_PER_ROW = 60,
 };
 
 static const struct row *current;
 static _Atomic bool victim_done;
-static bool seen[ROWS_MAX][ROWS_MAX]; /* by call and point, each by its first row */
+static bool seen[ROWS_MAX][ROWS_MAX]; /* [call][point]; each has the index of its first row */
 
 _Noreturn void fail(const char *what)
 {
@@ -102,7 +106,7 @@ static void *victim_main(void *argument)
 	return NULL;
 }
 
-/* A thread that does not stand schedules a timeout and queries it. */
+/* The work of a thread that is not stopped: schedules a timeout and queries it. */
 static struct tw_handle other_schedule(int round)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -194,7 +198,7 @@ static int64_t wheel_wait(void)
 	return atomic_load(&scene.wheel_ended_ms) - scene.begin_ms - scene.due_ms;
 }
 
-/* Long enough for a stop that must end, short for one that must wait. */
+/* The timeout is long for a stop that must end, and short for one that must wait. */
 static int64_t stop_timeout_ns(bool waits)
 {
 	return INT64_C(1000000) * (waits ? STANDS_MS : PATIENCE_MS);
@@ -217,8 +221,9 @@ static void on_newcomer(struct tw_handle handle, void *arg)
 
 static const struct tw_kind newcomer_kind = TW_KIND(on_newcomer, NULL);
 
-/* Makes a new thread's first calls, on an engine of its
- * own, while a stop may wait for the victim. */
+/*
+ * Makes a new thread's first calls, on an engine of its own, while a stop may wait for the victim.
+ */
 static void *newcomer_main(void *argument)
 {
 	_Atomic bool came = false;
@@ -288,7 +293,7 @@ static void row_print(int64_t late_ms)
 		printf("stop %s\n", covers(STOP_WAITS) ? "waits" : "ends");
 }
 
-/* Returns whether the victim stands before the wheel has fired. */
+/* Returns whether the victim has stopped before the wheel has fired. */
 static bool stand_reached(void)
 {
 	while (!atomic_load(&row_stand.stands) && !atomic_load(&victim_done))
@@ -348,8 +353,9 @@ static bool row_exists(const char *call, const char *point)
 }
 
 /*
- * These calls wake a worker that would sleep too long. In their settings it sleeps when it can, so
- * whether they pass the point is chance. Other calls are frozen at that point.
+ * These calls wake a worker that would sleep too long. Whether the worker sleeps at that moment is
+ * chance in their settings, and so is whether they pass the point. Other calls are frozen at that
+ * point.
  */
 static bool passed_by_chance(const char *call, const char *point)
 {
@@ -363,7 +369,7 @@ static bool row_missing(const struct row *call, const struct row *point)
 	return !row_exists(call->call, point->point) && !passed_by_chance(call->call, point->point);
 }
 
-/* Points that a call passed before its row's point count as well. */
+/* Counts points without a row. Points that a call passed before its row's point count as well. */
 static int seen_check(void)
 {
 	int missing = 0;
@@ -395,7 +401,7 @@ int main(int argc, char **argv)
 		fputs("more rows than ROWS_MAX\n", stderr);
 		return 1;
 	}
-	/* Results must appear even if the next row hangs. */
+	/* Line buffering, so that results appear even if the next row hangs. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < row_count; i++)
 		row_run(&rows[i]);

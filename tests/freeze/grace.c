@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop and destroy must wait for every thread that may still touch the engine. A thread stands at
- * the critical point, and stop (or destroy) must not end before it goes on.
+ * Stop and destroy must wait for every thread that may still touch the engine. A thread stops at
+ * the critical point, and stop (or destroy) must not end before it continues.
  *
- * If a test is for the second grace period of finish, the standing thread's section must begin
- * after the first one. So a hand-back begins that section, and waits until the thread stands.
+ * If a test is for the second grace period of finish, the stopped thread's section must begin after
+ * the first one. So a hand-back begins that section, and waits until the thread has stopped.
  *
- * Seen to fail: no second grace period in finish (both cancels, in the wheel and in a ring; the
- * executor); that grace period before the wait for executors, or a wait that does not look again
- * (the executor that stop waits for); no section in in_flight_end (the executor); `sweeping` raised
- * after the grace period, or not looked at (after the announcement), or looked at after the swap
- * (before the announcement); no section in twi_worker_died (the worker that died); no grace period
- * in clock_detach (the mover); no wait for pins in finish, or no pin (both reschedules).
+ * Seen to fail with these defects: no second grace period in finish (both cancels, in the wheel and
+ * in a ring; the executor); that grace period before the wait for executors, or a wait that does
+ * not look again (the executor that stop waits for); no section in in_flight_end (the executor);
+ * `sweeping` raised after the grace period, or not looked at (after the announcement), or looked at
+ * after the swap (before the announcement); no section in twi_worker_died (the worker that died);
+ * no grace period in clock_detach (the mover); no wait for pins in finish, or no pin (both
+ * reschedules).
  */
 #include "base/atomic.h"
 #include "race.h"
@@ -30,7 +31,7 @@
 
 enum {
 	PATIENCE_MS = 20000,
-	/* How long a thread must stay in its wait. */
+	/* How long a thread must remain in its wait. */
 	WAITS_MS = 50,
 };
 
@@ -40,7 +41,7 @@ static struct stand stand;
 static struct tw_handle handle[2];
 static struct tw_due due;
 static _Atomic uint32_t fired, unexpired, dispatched;
-/* The hand-back begins this thread. It cancels the timeout that the hand-back was not for. */
+/* A thread that the hand-back starts. It cancels the timeout that was not handed back yet. */
 static pthread_t other;
 static _Atomic bool other_begun;
 static struct tw_handle other_handle;
@@ -117,7 +118,7 @@ static void on_unexpired(void *context, struct tw_handle self, const struct tw_k
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 }
 
-/* Stop must not end while the thread stands, and must end when it goes on. */
+/* Stop must not end while the thread is stopped, and must end when it continues. */
 static void stop_waits(void *(*other_main)(void *))
 {
 	RACE_CHECK(tw_engine_stop(engine, on_unexpired, &other_main, 0) == -ETIMEDOUT);
@@ -156,7 +157,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* One timeout is at an executor, one is in the wheel. */
+/* An executor has one timeout, and one is in the wheel. */
 static void executor_open(void)
 {
 	stand.point = "due:counted";
@@ -182,7 +183,7 @@ static void some_time(void)
 		nap();
 }
 
-/* Its section begins when stop already waits for it. A wait may always end early. */
+/* The executor's section begins when stop already waits for it. A wait may always end early. */
 static void executor_that_is_waited_for(void)
 {
 	struct twi_worker *worker;
@@ -223,8 +224,10 @@ static uint64_t pushed_to_rings(const struct twi_worker *worker)
 	return pushed;
 }
 
-/* A cancel after the announcement must leave the node to
- * the sweep: no thread reads the queue now. */
+/*
+ * A cancel after the announcement of the sweep must leave the node to the sweep, because no thread
+ * reads the queue any more.
+ */
 static void cancel_after_the_announcement(void)
 {
 	struct twi_worker *worker;
@@ -262,9 +265,9 @@ static void on_passed(const char *point)
 }
 
 /*
- * A canceller that looked before the announcement must notify the worker, even if the sweep has
- * been announced when it wins. Its timeout may be out of the wheel already, and then only the queue
- * has it.
+ * A canceller that looked before the announcement of the sweep must notify the worker, even if the
+ * announcement comes before its swap. Its timeout may be out of the wheel already, and then only
+ * the queue has it.
  */
 static void cancel_before_the_announcement(void)
 {
@@ -294,7 +297,7 @@ static void cancel_before_the_announcement(void)
 static struct stand finisher_stand;
 static _Atomic bool owned, swept;
 
-/* Owns a loop. It takes nothing out of a ring before it finishes the engine. */
+/* The owner of a loop. It takes nothing out of a ring before it finishes the engine. */
 static void *finisher_main(void *argument)
 {
 	(void)argument;
@@ -323,9 +326,9 @@ static void loop_open(pthread_t *ret_finisher)
 }
 
 /*
- * The timeouts are in a ring when the sweep begins. The finisher looks at the first of two when a
- * canceller takes the second. From then on no thread finds the second, and its canceller stands
- * before it touches the engine.
+ * Two timeouts are in a ring when the sweep begins. The finisher looks at the first one while a
+ * canceller takes the second. From then on no thread finds the second, and its canceller has
+ * stopped before it touches the engine.
  */
 static void cancel_in_a_ring(void)
 {
@@ -360,7 +363,10 @@ static void *postpone_main(void *argument)
 	return NULL;
 }
 
-/* Meanwhile all other timeouts are handed back, and another engine is stopped and destroyed. */
+/*
+ * The rescheduling thread stops. Meanwhile all other timeouts are handed back, and another engine
+ * is stopped and destroyed.
+ */
 static void postponement(const char *point, int outcome, const char *what)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -396,7 +402,7 @@ static void postponements(void)
 		     "stop waits for a reschedule that has not counted");
 }
 
-/* No thread joins it, so only the library can wait for it. */
+/* A user's hook for threads: no thread joins this one, so only the library can wait for it. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;

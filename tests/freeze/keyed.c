@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has an entry of a table of keys, or is about to take one, stands still. Meanwhile
- * the key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. No other
- * thread waits for the thread. When it goes on, it finds the changes, and each entry ends once, as
- * the calls reported.
+ * A thread stops while it holds an entry of a table of keys, or is about to take one. Meanwhile the
+ * key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. No other
+ * thread may wait for the stopped thread. When it continues, it must find the changes, and each
+ * entry must end once, as the calls reported.
  *
- * Seen to fail, each at its place: a replace in place that lets the new entry end for a cancel of
- * the old one; an expiry that is forgotten because it met a hold; a dead entry that keeps its key;
- * a cancel that does not look at the life again; an entry given back before its timer has come; an
- * old hook that is forgotten if the new one's ends the thread; an entry given back before stop's
- * finaliser has come.
+ * Seen to fail with these defects, each at its point: a replace in place after which a cancel of
+ * the old entry ends the new one; an expiry that is forgotten because it met a hold; a dead entry
+ * that keeps its key; a cancel that does not check the life again; an entry freed before its timer
+ * has come; an old hook that is not called if the new one's ends the thread; an entry freed before
+ * stop's finaliser has come.
  */
 #include "layer.h"
 
@@ -77,7 +77,7 @@ static void scene_open_waiting(int64_t delay_ns)
 	RACE_CHECK(put(&first, false, delay_ns) == TW_KEYED_DONE);
 }
 
-/* All entries must be free: each was given back, and only once. */
+/* All entries must be free: each was given back once. */
 static void scene_close(void)
 {
 	stop();
@@ -131,7 +131,10 @@ static int call_move(void)
 	return tw_keyed_reschedule(table, "k", 1, 0);
 }
 
-/* The cancel is for the old entry. Its key is free from then on. The new entry takes the key. */
+/*
+ * The cancel ends the old entry, so the key is free. Then the replace gives the key to the new
+ * entry.
+ */
 static void replace_against_cancel(const char *point, int (*cancel)(void))
 {
 	struct victim victim;
@@ -180,7 +183,10 @@ static void replace_against_stop(const char *point)
 	scene_close();
 }
 
-/* The old entry's time comes and must not reach it. The new entry waits for its own time. */
+/*
+ * The old entry's time comes while its thread is stopped, and must not end the new entry. The new
+ * entry waits for its own time.
+ */
 static void replace_against_old_time(void)
 {
 	struct victim victim;
@@ -197,7 +203,10 @@ static void replace_against_old_time(void)
 	scene_close();
 }
 
-/* The new deadline comes before the replace is done. The entry must run as soon as it is done. */
+/*
+ * The new deadline comes before the replace is done. The new entry must run as soon as the replace
+ * is done.
+ */
 static void replace_against_new_time(void)
 {
 	struct victim victim;
@@ -255,8 +264,10 @@ static void schedule_against_stop(void)
 	scene_close();
 }
 
-/* Its expiry is at an executor, so the table replaces it.
- * Then it runs before the replace reports it. */
+/*
+ * The old entry's expiry is at an executor, so the replace adds a new entry. Then the old one runs
+ * before the replace reports it.
+ */
 static void ousting_against_run(void)
 {
 	struct victim victim;
@@ -309,7 +320,7 @@ static void cancel_against_replace(int (*call)(void), int result)
 	scene_close();
 }
 
-/* The entry ends, and another has the key. The move must go to that one. */
+/* The entry ends, and another one gets the key. The reschedule must move that one. */
 static void move_against_cancel(void)
 {
 	struct victim victim;
@@ -340,7 +351,7 @@ static void ending_against_schedule(void)
 	scene_close();
 }
 
-/* Its timer comes from an executor before, or after, its owner leaves it. */
+/* The timer's expiry comes from an executor before, or after, the owner leaves the entry. */
 static void leaving_against_timer(bool before)
 {
 	struct victim victim;
@@ -363,7 +374,7 @@ static void leaving_against_timer(bool before)
 	scene_close();
 }
 
-/* Runs on the worker, which then stops inside the hand-back. */
+/* The callback arms this stand on the worker, which then stops inside the hand-back. */
 static struct stand worker_stand;
 
 static int64_t on_run_armed(const struct tw_keyed_self *self, void *arg)
@@ -378,7 +389,10 @@ static void *stop_main(void *unused)
 	return unused;
 }
 
-/* Stop has taken the timer. Its finaliser is still to come, and is the last to touch the entry. */
+/*
+ * Stop has taken the timer. The timer's finaliser is still to come, and is the last to touch the
+ * entry.
+ */
 static void cancel_against_hand_back(void)
 {
 	static const struct tw_keyed_kind armed = TW_KEYED_KIND(on_run_armed, on_ended);

@@ -3,8 +3,8 @@
  * A timeout comes after the worker has looked at its lane, and its tick ends before the turn does.
  * It must fire in the turn that follows at once, not a tick later.
  *
- * Seen to fail: with the time read after transfer, so that the wheel passed a tick before it had
- * seen all timeouts of that tick.
+ * Seen to fail with this defect: the turn reads the time after the transfer, so that the wheel
+ * passes a tick before it has all timeouts of that tick.
  */
 #include "race.h"
 #include "stand.h"
@@ -68,10 +68,12 @@ int main(void)
 	RACE_CHECK(tw_schedule(engine, 1, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Must not use flush, because a worker that
-	 * already stands at its point would not end it. */
+	/* Does not use flush: a worker that has already stopped at its point would not serve it. */
 	await(&armed);
-	/* The timeout is not due yet. A move that comes before the worker sleeps makes no turn. */
+	/*
+	 * The timeout is not due yet. Each move of the clock makes a turn only if the worker
+	 * sleeps.
+	 */
 	for (int64_t ms = TICK_MS + 1; ms < 2 * TICK_MS - 10 && !stand_await(&stand, 5); ms++)
 		clock_move(clock, ms);
 	RACE_CHECK(stand_await(&stand, 0));

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that has a task of a queue of retries, or is about to take one, stands still. Meanwhile
- * the engine is stopped, the task cancelled, or its timer comes. No other thread waits for the
- * thread. When it goes on, it finds the changes, and the task ends once, as the calls reported.
+ * A thread stops while it holds a task of a queue of retries, or is about to take one. Meanwhile
+ * the engine is stopped, the task is cancelled, or its timer comes. No other thread may wait for
+ * the stopped thread. When it continues, it must find the changes, and the task must end once, as
+ * the calls reported.
  *
- * Seen to fail, each at its place: a hand-back that ends a task owned by another thread; a task
- * given back while its timer is on its way; `gone` not looked at by submit or completion, cleared
- * after the new timer was made, not set by a timer that expires; `stop` not looked at, nor if there
- * is no timer; a timer with a deadline from the first; a submit that looks for a place only once.
+ * Seen to fail with these defects, each at its point: a hand-back that ends a task owned by another
+ * thread; a task given back while its timer is still under way; `gone` not checked by submit or
+ * completion, cleared after the new timer was created, or not set by a timer that expires; `stop`
+ * not checked, also if there is no timer; a timer with a deadline before its task waits; a submit
+ * that looks for a place only once.
  */
 #include "layer.h"
 
@@ -94,7 +96,7 @@ static void narrow_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, &options, &queue) == 0);
 }
 
-/* All tasks must be free: each was given back, and only once. */
+/* All tasks must be free: each was given back once. */
 static void scene_close(void)
 {
 	stop();
@@ -144,7 +146,7 @@ static int call_run(void)
 	return tw_due_run(&due);
 }
 
-/* If its timer is handed back before the task waits, the submit must be rejected. */
+/* If the timer is handed back before the task waits, the submit must be rejected. */
 static void submit_against_stop(void)
 {
 	struct victim victim;
@@ -167,7 +169,10 @@ static void open_pending(struct victim *victim, const char *point)
 	victim_stop(victim, point, call_again);
 }
 
-/* Stop does not wait for the completion, and meets no task. The completion must end it. */
+/*
+ * Stop does not wait for the completion, and finds no task to end. So the completion must end its
+ * task.
+ */
 static void completion_against_stop(const char *point)
 {
 	struct victim victim;
@@ -193,8 +198,8 @@ static void completion_against_cancel(const char *point)
 }
 
 /*
- * The task ends, and its memory becomes another task. The thread must not touch the timer of the
- * other task.
+ * The task ends, and its memory becomes another task. The stopped thread must not touch that task's
+ * timer.
  */
 static void arming_against_reuse(void)
 {
@@ -215,7 +220,7 @@ static void arming_against_reuse(void)
 	scene_close();
 }
 
-/* The cancel sees the task wait. By the time of its swap an attempt is pending. */
+/* The cancel has seen the task wait. By the time of its swap an attempt is pending. */
 static void cancel_against_attempt(void)
 {
 	struct victim victim;
@@ -248,7 +253,7 @@ static void cancel_against_timer(void)
 	scene_close();
 }
 
-/* The timer of the first task is at an executor. */
+/* An executor has the timer of the first task. */
 static void open_dispatched(int result)
 {
 	scene_open(true);
@@ -257,7 +262,9 @@ static void open_dispatched(int result)
 	RACE_CHECK(dues == 1);
 }
 
-/* The timer is at an executor when the task ends. It comes before, or after, the owner leaves. */
+/*
+ * An executor has the timer when the task ends. The timer comes before, or after, the owner leaves.
+ */
 static void leaving_against_timer(bool before)
 {
 	struct victim victim;
@@ -287,8 +294,10 @@ static void hoard_all(void)
 	RACE_CHECK(hoarded_count < HOARD);
 }
 
-/* There is no memory at first. The attempt's thread makes a
- * timer later, which is handed back at once. */
+/*
+ * At first there is no memory for a timer. The attempt's thread creates one later, which is handed
+ * back at once.
+ */
 static void renewal_against_stop(int result)
 {
 	struct victim victim;
@@ -305,8 +314,10 @@ static void renewal_against_stop(int result)
 	scene_close();
 }
 
-/* The same without memory for the timer. A cancel that
- * reports no further attempt must end the task. */
+/*
+ * The same with a cancel instead of a stop. The cancel reports that no further attempt comes, so it
+ * must end the task.
+ */
 static void renewal_against_cancel(int result)
 {
 	struct victim victim;

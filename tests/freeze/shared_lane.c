@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads beyond the near numbers share a lane if there is no memory for lanes of their own. One of its threads is stopped in
- * the middle of a push, first of a schedule, then of a cancel. Pushes of other threads to the same
- * lane stay hidden until it goes on. Meanwhile their calls complete, other lanes' timeouts fire,
- * the worker looks again sometimes without spinning, and a flush reports that it has not seen
- * everything. Afterwards all pushes must appear. A thread stopped in the middle of a batch hides no
- * pushes of other threads, because its chain is private until it is pushed.
+ * Threads beyond the near numbers share a lane if there is no memory for lanes of their own. One of
+ * its threads stops in the middle of a push, first of a schedule, then of a cancel. Pushes of other
+ * threads to the same lane stay hidden until it continues. Meanwhile their calls must complete, and
+ * other lanes' timeouts must fire. The worker must look again sometimes without spinning, and a
+ * flush must report that it has not seen everything. Afterwards all pushes must appear. A thread
+ * stopped in the middle of a batch hides no pushes of other threads, because its chain is private
+ * until it is pushed.
  *
- * Seen to fail: with tickets served although a lane is cut (flush returns 0); with a worker that
- * stays awake for them (it spins); with no second look at a cut lane before the next tick (a thread
- * that waits in a flush is not notified).
+ * Seen to fail with these defects: tickets served although a lane is cut (flush returns 0); a
+ * worker that stays awake for them (it spins); no second look at a cut lane before the next tick (a
+ * thread that waits in a flush is not notified).
  */
 #include "no_lanes.h"
 #include "race.h"
@@ -36,9 +37,9 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* The job of one thread: it schedules a timeout that is due, or cancels one. */
+/* One thread's job: schedules a timeout that is due, or cancels one. */
 struct job {
-	struct tw_handle victim; /* if zeros: schedule */
+	struct tw_handle victim; /* cancels this; zeros: schedules */
 	bool stands;
 	bool batch; /* schedules two timeouts by one call */
 };
@@ -168,7 +169,7 @@ static void far_tick_run(void)
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	RACE_CHECK(pthread_create(&threads[2], NULL, flusher_main, NULL) == 0);
-	/* Time for the flusher to wait. If it is too short, the test is weaker, not wrong. */
+	/* Gives the flusher time to wait. If the time is too short, the test only checks less. */
 	for (int i = 0; i < 100; i++)
 		nap();
 	stand_release(&stand);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of the counters is frozen in the middle. Other threads act while it stands between two
- * lanes, or behind the last one, and then it goes on. So each case is the same in every run, and
- * its bound is exact:
+ * A reader of the counters is stopped in the middle. While it is stopped between two lanes, or
+ * after the last one, other threads act. So each case is the same in every run, and its bound is
+ * exact:
  *
- * - threads cancel their own timeouts: at most one for each,
+ * - threads cancel their own timeouts: the error is at most one for each thread,
  *   if each lane of a collect is disturbed;
- * - one thread schedules, another cancels: exact if only the first collect is disturbed, because
- *   that took long; if all nine are, wrong by at most the calls during the last one;
+ * - one thread schedules, another cancels: the reading is exact if only the first collect is
+ *   disturbed, because that took too long. If all nine are disturbed, the error is at most the
+ *   number of calls during the last one;
  * - never above the limit, never below zero, and in each reading
  *   the counters add up and have not fallen.
  *
- * Seen to fail: the pair read half by half, with the point between the halves (own); no repetition,
- * or more than eight (handed_over); begins not brought below the limit, or not above ends (bounds).
+ * Seen to fail with these defects: the pair read in two halves, with the point between the halves
+ * (own); no repetition, or more than eight (handed_over); begins not reduced to the limit, or not
+ * raised to the ends (bounds).
  */
 #include "race.h"
 
@@ -28,7 +30,7 @@ enum {
 	STANDING = 1000,
 	ACTORS = 4,
 	HANDLES = 20000,
-	/* As in src/api/stats.c: the first and eight more. */
+	/* The first collect and eight repetitions, as in src/api/stats.c. */
 	COLLECTS = 9,
 	/* The reader is stopped at least this long, so that its collect counts as too slow. */
 	STAND_NS = 100000,
@@ -44,12 +46,12 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* A thread with a lane of its own, which does only the jobs that it is given. */
+/* A thread with a lane of its own, which does only the jobs that it receives. */
 struct actor {
 	pthread_t thread;
 	sem_t go, done;
 	void (*job)(struct actor *actor);
-	unsigned count;          /* repetitions of the job */
+	unsigned count;          /* how often to repeat the job */
 	struct tw_handle handle; /* the timeout of own_toggle */
 	bool has;
 };
@@ -83,7 +85,10 @@ static void actor_do(struct actor *actor, void (*job)(struct actor *actor), unsi
 		(void)sem_wait(&actor->done);
 }
 
-/* By turns schedules a timeout and cancels it, `count` times in all, sometimes in the wheel. */
+/*
+ * Alternately schedules a timeout and cancels it, `count` calls in all. Now and then flushes, so
+ * that the timeout is in the wheel.
+ */
 static void own_toggle(struct actor *actor)
 {
 	for (unsigned i = 0; i < actor->count; i++) {
@@ -110,12 +115,12 @@ static void take_over(struct actor *actor)
 		RACE_CHECK(tw_cancel(handles[taken++ % HANDLES]) == TW_CANCEL_DONE);
 }
 
-/* The disturbance of a reading: `act` is called at each of the reader's points. */
+/* How a reading is disturbed: the reader calls `act` at each of its points. */
 static struct {
 	bool armed;
 	void (*act)(void);
 	unsigned collects; /* collects that have ended */
-	unsigned point;    /* of this collect, from 0: one for each lane in use */
+	unsigned point;    /* in this collect, from 0; the reader passes one for each lane in use */
 	unsigned acts;
 	unsigned calls, calls_here, calls_last; /* in all; in this collect; in the one before */
 } scene;
@@ -147,7 +152,7 @@ void twi_test_point(const char *name)
 
 static struct tw_stats last;
 
-/* Reads while `act` disturbs, and checks the facts that hold in every reading. */
+/* Reads while `act` disturbs, and checks what must hold in every reading. */
 static int64_t read_with(void (*act)(void))
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -167,7 +172,7 @@ static int64_t read_with(void (*act)(void))
 	return (int64_t)stats.pending;
 }
 
-/* The same by the other call, which returns only the number. */
+/* The same for tw_engine_pending, which returns only the number. */
 static int64_t pending_with(void (*act)(void))
 {
 	int64_t pending;
@@ -203,7 +208,7 @@ static void engine_close(int64_t pending)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* Acts in each lane of each collect, by an odd number and by an even one. */
+/* Acts at each lane of each collect, alternately with an odd and an even number of calls. */
 static void own_act(void)
 {
 	for (unsigned i = 0; i < ACTORS; i++)
@@ -284,7 +289,10 @@ static void handed_over(void)
 
 enum { LIMIT = 64 };
 
-/* Timeouts go from a lane already read, and come in one not yet read: they seem twice as many. */
+/*
+ * Timeouts are cancelled in a lane that was read already, and scheduled in one that was not. So the
+ * reader sees twice as many.
+ */
 static void full_act(void)
 {
 	if (scene.point != 1)
@@ -294,7 +302,10 @@ static void full_act(void)
 	stand();
 }
 
-/* Timeouts come in a lane already read, and go in one not yet read: more seem to end than begin. */
+/*
+ * Timeouts are scheduled in a lane that was read already, and cancelled in one that was not. So the
+ * reader sees more ends than begins.
+ */
 static void empty_act(void)
 {
 	if (scene.point != 0)
@@ -314,7 +325,7 @@ static void bounds_check(void (*act)(void), int64_t pending)
 static void bounds(void)
 {
 	engine_open(LIMIT, 0);
-	/* From here on the reader reads all these lanes, in this order. */
+	/* These calls make both lanes known, so that the reader reads them in this order. */
 	for (unsigned i = 0; i < 2; i++) {
 		actor_do(&actors[3 * i], hand_over, 1);
 		actor_do(&actors[1 + i], take_over, 1);
@@ -333,7 +344,7 @@ int main(void)
 		(void)sem_init(&actors[i].go, 0, 0);
 		(void)sem_init(&actors[i].done, 0, 0);
 		RACE_CHECK(pthread_create(&actors[i].thread, NULL, actor_main, &actors[i]) == 0);
-		/* The actor's first call takes the next lane. */
+		/* The actor's first call gets it the next lane. */
 		actor_do(&actors[i], own_toggle, 0);
 	}
 	own();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker stands between two steps of going to sleep, or of serving flush, in virtual time.
- * Then another thread gives it a reason to go on. No other event would ever wake it, so a missed
+ * In virtual time, the worker stops between two steps of going to sleep, or of serving flush. Then
+ * another thread gives it a reason to continue. No other event would ever wake it, so a missed
  * reason is a hang, which the program reports.
  *
- * Seen to fail: each of the four looks in stay_awake taken out (the test of that reason); the
- * flush ticket read after the turn (flush_means_a_turn_from_its_begin); the count of unseen
- * pushes reset after the transfer (pushes_after_the_transfer); flush notified before the ticket is
- * served (flush_is_told_after_it_was_served); a worker that does not take back its announcement of
- * sleep (who_is_awake_is_not_woken).
+ * Seen to fail with these defects: each of the four looks in stay_awake taken out (the test of that
+ * reason); the flush ticket read after the turn (flush_means_a_turn_from_its_begin); the count of
+ * unseen pushes reset after the transfer (pushes_after_the_transfer); flush notified before the
+ * ticket is served (flush_is_told_after_it_was_served); a worker that does not take back its
+ * announcement of sleep (who_is_awake_is_not_woken).
  */
 #include "race.h"
 #include "stand.h"
@@ -60,7 +60,7 @@ static struct tw_stats stats(void)
 	return stats;
 }
 
-/* Opens an engine with one timeout due at 5 ms. At 2 ms its worker stands at the point. */
+/* Opens an engine with one timeout due at 5 ms, and stops its worker at the point at 2 ms. */
 static void open_at(const char *point, bool next_turn)
 {
 	struct tw_options options;
@@ -93,7 +93,7 @@ static void close_it(const char *what)
 	printf("%s\n", what);
 }
 
-/* Returns false if the value did not come. */
+/* Waits for the value. Returns false if it does not come. */
 static bool comes(uint64_t (*value)(void), uint64_t target)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;
@@ -127,7 +127,7 @@ static void flush_before_sleep(void)
 
 	open_at("park:preparing", false);
 	before = turns();
-	/* Takes a ticket without a wait. */
+	/* Takes a ticket without waiting for it. */
 	RACE_CHECK(tw_engine_flush(engine, 0) == -ETIMEDOUT);
 	stand_release(&worker_stand);
 	RACE_CHECK(comes(turns, before + 1));
@@ -170,7 +170,7 @@ static void pushes_before_sleep(void)
 	close_it("pushes without bound, before the worker says that it sleeps");
 }
 
-/* The turn has already read ingress, so it leaves later pushes to the next turn. */
+/* The turn has already read ingress, so later pushes are for the next turn. */
 static void pushes_after_the_transfer(void)
 {
 	uint64_t before;
@@ -208,7 +208,7 @@ static void flush_means_a_turn_from_its_begin(void)
 	close_it("flush waits for a turn that began after it");
 }
 
-/* The flusher sleeps (or looks again) while the worker stands between the two steps. */
+/* The flusher sleeps (or looks again) while the worker is stopped between the two steps. */
 static void flush_is_told_after_it_was_served(void)
 {
 	pthread_t flusher;
@@ -255,7 +255,7 @@ static void *waker_main(void *argument)
 	return NULL;
 }
 
-/* If the machine is busy, the worker may reach its deadline without sleep. */
+/* Returns false if the machine was so busy that the worker reached its deadline without sleep. */
 static bool awake_try(void)
 {
 	struct stand wake_stand = {.point = "park:waking"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A fuzz target as a plain program. `fuzz FILE...` runs the target on each file, or on each file of
- * a folder; without arguments it reads the standard input. If afl-clang-fast has built it, it gets
- * one input after the other from AFL++ instead.
+ * a folder. Without arguments it reads the standard input. If afl-clang-fast has built it, AFL++
+ * gives it one input after another instead.
  */
 #include "target.h"
 
@@ -18,7 +18,7 @@ enum { BYTES_MAX = 1 << 20 };
 
 __AFL_FUZZ_INIT();
 
-/* Inputs after which AFL++ begins with a new process. */
+/* After so many inputs AFL++ starts a new process. */
 enum { INPUTS = 10000 };
 
 static void inputs_try(void)
@@ -61,7 +61,7 @@ static int file_try(const char *path)
 	return error;
 }
 
-/* Returns how many went well, or -1. */
+/* Returns how many files passed, or -1. */
 static int folder_try(const char *path)
 {
 	struct dirent **entries;

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Fuzzes what tests/fuzz has targets for: libFuzzer and AFL++ side by side, one target after the other.
+# Fuzzes the targets of tests/fuzz, one after the other, each with libFuzzer and AFL++ at the same time.
 #
 # usage: run.sh [SECONDS] [TARGET...]      default: 60 seconds each; targets: oracle trace
 #
-# Needs clang with libFuzzer's runtime (libclang-rt-14-dev) and afl++. Builds and works in $FUZZ_DIR,
-# or in a folder that is taken away again if nothing was found. Exit code 0: no finding; 1: a finding,
-# which stays in the folder that is named; 2: not run.
+# Needs clang with libFuzzer's runtime (libclang-rt-14-dev) and afl++. Builds and works in $FUZZ_DIR, or in a
+# new folder that is removed if nothing was found. Exit code 0: no finding; 1: a finding, which stays in the
+# folder that is printed; 2: not run.
 set -u
 
 seconds=${1:-60}
@@ -17,9 +17,9 @@ root=$(cd "$here/../.." && pwd)
 work=${FUZZ_DIR:-$(mktemp -d)}
 findings=0
 
-# Options that only matter to one of the two are harmless to the other.
+# Each option matters to only one of the two fuzzers, and does not harm the other.
 export AFL_QUIET=1 AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1
-# A busy machine is slow: only what takes very long is a hang.
+# On a busy machine every run is slow, so only a very long run counts as a hang.
 export AFL_HANG_TMOUT=60000
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
@@ -36,7 +36,7 @@ configure() {
 
 build() {
   mkdir -p "$work"
-  # What the player does is of no interest, only what the engine does with it.
+  # The coverage of the player does not matter, only that of the engine.
   echo 'src: *tests/oracle/*' >"$work/denylist"
   export AFL_LLVM_DENYLIST="$work/denylist"
   CC=clang configure "$work/libfuzzer" -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=debugoptimized
@@ -66,7 +66,7 @@ afl_stat() {
   sed -n "s/^$2 *: //p" "$work/$1.afl/default/fuzzer_stats"
 }
 
-# fuzz TARGET LIBFUZZER_OPTION: runs both on one target and says what came of it.
+# fuzz TARGET LIBFUZZER_OPTION: runs both fuzzers on one target and prints the result.
 fuzz() {
   libfuzzer "$1" "$2" &
   libfuzzer_pid=$!
@@ -99,9 +99,9 @@ done
 build
 for target in $targets; do
   case $target in
-  # It speaks to stderr about each bad line.
+  # The target prints each bad line to stderr, so close it.
   trace) fuzz trace -close_fd_mask=2 ;;
-  # The player itself looks for leaks, in the allocator that the engine uses.
+  # The target itself looks for leaks, in the allocator that the engine uses.
   oracle) fuzz oracle -detect_leaks=0 ;;
   *)
     echo "run.sh: no target $target"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes the bytes to a sequence of operations and plays it against the reference model
- * (tests/oracle). If engine and model differ, it prints the sequence as text and ends the process.
+ * Decodes the bytes into a sequence of operations and compares the engine with the reference model
+ * (tests/oracle). If they differ, it prints the sequence as text and ends the process.
  */
 #include "target.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the bytes as a file of recorded timer operations (perf/replay/trace.h), plain or
- * compressed. The records must be complete. If they are printed and read again, they must be the
- * same.
+ * compressed. The records that it returns must be complete. If they are printed and read again,
+ * they must be the same.
  */
 #include "target.h"
 
@@ -24,7 +24,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* A file in memory, which is read by its name. */
+/* A file in memory, which the reader opens by its path. */
 struct scratch {
 	int descriptor;
 	char path[40];

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What docs/gdb/tickwheel-gdb.py shows of a process that stands, and of its core file, are the known figures.
+"""docs/gdb/tickwheel-gdb.py must show the known figures of a stopped process, and of its core file.
 
 usage: test_gdb.py GDB PROGRAM SCRIPT
 
-Exit: 0 good; 1 not; 77 (1 where TESTS_TRACERS_REQUIRED is set): there is no gdb, it has no python, or it may not
-run a process here.
+Exit: 0 good; 1 not; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
+process here.
 
-Seen to fail: entries of a slot counted by its chunks; a stale handle taken for a pending one; the argument
-of a chain's node in place of its own; counters of the first lane alone.
+Seen to fail with these defects: entries of a slot counted by its chunks; a stale handle taken for a pending
+one; the argument of a chain's node instead of the chain's own; counters of the first lane alone.
 """
 import os
 import pathlib
@@ -51,7 +51,7 @@ LOOKS = (
     ("tickwheel engine 0", (r"^this is no pointer to an engine$",)),
     ("tickwheel timeout 0", (r"^this is no struct tw_handle$",)),
 )
-# The argument that the command shows is the user's, of a chain too.
+# The command must show the user's argument, of a chain too.
 CHAIN_ARGUMENT = """python
 shown = gdb.execute("tickwheel timeout chain", to_string=True)
 print("argument right" if f"argument: {int(gdb.parse_and_eval('&argument')):#x}" in shown else "argument wrong")
@@ -60,7 +60,7 @@ end
 
 
 def gdb_run(gdb, folder, arguments, lines):
-    """What gdb writes on these commands; one that fails does not end the others."""
+    """Returns what gdb prints for these commands. If one fails, the others still run."""
     script = pathlib.Path(folder) / "commands"
     script.write_text("\n".join(["set pagination off", "set confirm off", "set style enabled off", *lines]) + "\n")
     done = subprocess.run([gdb, "-nx", "-batch", "-x", str(script), *arguments], stdin=subprocess.DEVNULL,
@@ -76,7 +76,7 @@ def look_lines():
         if command.startswith("output"):
             lines.append(CHAIN_ARGUMENT)
             continue
-        # A script ends at its first error; python goes on.
+        # A gdb script ends at its first error, so each command runs inside a Python try.
         lines += ["python", "try:", f"    gdb.execute({command!r})", "except gdb.error as error:",
                   "    print(error)", "end"]
     return lines

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What goes beyond ISO C has one place: src/base/compiler.h, and export.h for the public headers.
+# Everything beyond ISO C must be in one file: src/base/compiler.h, and export.h for the public headers.
+#
 # usage: attributes.sh SOURCE_ROOT
 set -eu
 
 cd "$1"
 marks='__attribute|__declspec|_Pragma|#[[:space:]]*pragma|\[\[[a-z]'
-# A place where there is nothing to find is a test that cannot fail.
+# First checks that these files have such code. Otherwise the search below could not fail.
 for place in src/base/compiler.h include/tickwheel/export.h; do
   grep -q __attribute "$place"
 done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A C++ program can use the whole of it: kinds, handles, options.
+/* A C++ program must be able to use the whole C interface: kinds, handles, options. */
 #include <tickwheel.h>
 
 namespace

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With -m32 a build is rejected when it is configured, and the reason is told. Asks for no 32-bit libraries.
+# A build with -m32 must be rejected when it is configured, and the message must give the reason. Needs no
+# 32-bit libraries.
+#
 # usage: rejected.sh SOURCE_ROOT
 set -eu
 

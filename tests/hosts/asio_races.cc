@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asio_races ROUNDS SEED: timers of tw::asio on threads of one io_context, in real time. Each has a
- * strand, in which it is started, cancelled and destroyed while the engine's worker completes its
- * waits. Each handler runs once, in its strand. In every second round the io_context ends with waits.
+ * asio_races ROUNDS SEED: timers of tw::asio on threads of one io_context, in real time. Each timer
+ * has a strand, in which it is started, cancelled and destroyed. Meanwhile the engine's worker
+ * completes its waits. Each handler must run once, in its strand. In every second round the
+ * io_context is destroyed while waits are pending.
  *
- * Seen to fail: an end of the io_context that abandons no wait.
+ * Seen to fail: an io_context that keeps its waits when it is destroyed.
  */
-/* Before Boost 1.75 its own headers miss this one. */
+/* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
 
 #include "random.h"
@@ -31,7 +32,7 @@ static void need(bool holds, const char *what)
 	std::exit(1);
 }
 
-/* Counts a handler that is destroyed without a call. */
+/* Counts a handler that is destroyed without having been called. */
 struct ticket {
 	bool called = false;
 
@@ -54,7 +55,7 @@ struct worker : std::enable_shared_from_this<worker> {
 	{
 	}
 
-	/* `goes_on`: its handler takes the next step. */
+	/* If `goes_on` is true, the handler takes the next step. */
 	void wait(bool goes_on)
 	{
 		auto held = std::make_shared<ticket>();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asio_random OPERATIONS SEED: tw::asio's timer next to Boost.Asio's own, at random, by a clock of
- * the test. Ends first: the destruction of timers and of an io_context with waits.
+ * asio_random OPERATIONS SEED: compares tw::asio's timer with Boost.Asio's own, at random, by a
+ * clock of the test. Before that, it destroys timers, and an io_context, while waits are pending.
  *
- * Asio gives equal times of different timers no order, so no two are due at the same microsecond. A
- * time is always ahead, because the engine's worker would run a time that has passed while the test
- * goes on. docs/hosts.md says so.
+ * Asio does not order timers with equal times, so no two timers are due at the same microsecond.
+ * Each new time is in the future: the engine's worker would run a past one at once, while the test
+ * goes on (docs/hosts.md).
  *
- * Seen to fail: a cancel that does not complete its waits; waits of one timer in another order; an
- * end of the io_context that leaves handlers; work that does not keep the io_context running; a slot
- * that aborts nothing (with Boost 1.81).
+ * Seen to fail: a cancel that does not complete its waits; waits of one timer in another order; a
+ * destruction of the io_context that leaves handlers; work that does not keep the io_context
+ * running; a slot that aborts nothing (with Boost 1.81).
  */
-/* Before Boost 1.75 its own headers miss this one. */
+/* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
 
 #include "random.h"
@@ -41,7 +41,7 @@ struct test_clock {
 	}
 };
 
-/* Asio looks at its timers at each poll. */
+/* Makes Asio's own timers never sleep: Asio looks at them at each poll. */
 struct no_wait {
 	static test_clock::duration to_wait_duration(const test_clock::duration &)
 	{
@@ -124,7 +124,8 @@ template <class Timer> struct side {
 		auto after = std::chrono::nanoseconds(static_cast<std::int64_t>(ms) * MS +
 						      (i + 1) * APART_NS);
 
-		/* From a whole millisecond on, as `now_ns` is. */
+		/* `after` counts from `now_ns`, which is a whole millisecond, so the timer keeps
+		 * its own fraction of one. */
 		if (random_below(&random, 2) == 0)
 			note("after", i,
 			     static_cast<std::int64_t>(timers[i]->expires_after(after)));
@@ -214,7 +215,8 @@ static void compare(std::uint64_t operations, std::uint64_t seed)
 		    static_cast<unsigned long long>(stock.callbacks));
 }
 
-/* A session that its own handler keeps alive ends with its io_context. */
+/* The handler of a session keeps the session alive. When the io_context is destroyed, the
+ * session must be destroyed too. */
 static void end_with_waits()
 {
 	struct session {
@@ -237,7 +239,7 @@ static void end_with_waits()
 	move_to(now_ns + INT64_C(10000000000));
 }
 
-/* Runs in the strand of the handler, and as a future. */
+/* A handler must run in its own strand. A wait also works with a future. */
 static void executors()
 {
 	net::io_context context;

@@ -13,7 +13,7 @@ enum { NS_PER_MS = 1000000, NS_PER_S = 1000000000 };
 _Thread_local int64_t *clock_ns;
 _Thread_local uint64_t clock_waits;
 
-/* The program's definition comes before the C library's. */
+/* Replaces the C library's function, because the program's definition comes first. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *ret_time)
 {
 	if (clock_ns == NULL)
@@ -29,7 +29,7 @@ static int wait_true(int fd, struct epoll_event *events, int most, int timeout_m
 	return (int)syscall(SYS_epoll_pwait, fd, events, most, timeout_ms, mask, 8);
 }
 
-/* In substituted time nothing but a timer can end a wait, so one without end is a defect. */
+/* In substituted time only a timer can end a wait, so a wait without a time limit is a defect. */
 __attribute__((visibility("default"))) int epoll_pwait(int fd, struct epoll_event *events, int most,
 						       int timeout_ms, const sigset_t *mask)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_random OPERATIONS SEED: the timers of tickwheel-event next to libevent's own, at random.
+ * event_random OPERATIONS SEED: compares the timers of tickwheel-event with libevent's own, at
+ * random.
  *
- * As uv_random.c. libevent gives equal times no order, so no two timers are ever due at the same
- * microsecond: each has a fraction of a millisecond of its own.
+ * It works as uv_random.c does. libevent does not order timers with equal times, so no two timers
+ * are ever due at the same microsecond: each has its own fraction of a millisecond.
  *
- * Seen to fail: events run by their adds instead of their times; an add that leaves the event on its
- * way to its callback; a persistent event that counts from its run; an active event that runs before
- * those that wait; a break that does not end the pass; a driver left to a base without timers.
+ * Seen to fail: events that run in the order of their adds instead of their times; an add during
+ * the pass that does not withdraw the event's pending callback; a persistent event whose next run
+ * counts from its last run; an active event that runs before those that already wait; a break that
+ * does not end the pass; a driver that keeps a base without timers alive.
  */
 #include "clock.h"
 #include "random.h"
@@ -113,7 +115,8 @@ static uint64_t any_ms(struct random *random)
 static void add(struct side *self, unsigned i)
 {
 	uint64_t ms = any_ms(&self->random);
-	/* A persistent one keeps the millisecond. */
+	/* Timer 0 is persistent, so its interval must be a whole number of milliseconds.
+	 * Otherwise its fraction of a millisecond would change. */
 	uint64_t us = i == 0 ? (ms + 1) * US_PER_MS : ms * US_PER_MS + i * APART_US;
 	struct timeval wait = {(time_t)(us / 1000000), (suseconds_t)(us % 1000000)};
 	bool none = random_below(&self->random, 32) == 0;
@@ -158,7 +161,7 @@ typedef void operation(struct side *self, unsigned i);
 
 static void some_operations(struct side *self, unsigned most)
 {
-	/* As often as they are listed. */
+	/* Each operation is as likely as it is listed often. */
 	static operation *const all[] = {add, add,  add,  add,  add,      add,  add,
 					 del, look, look, look, activate, renew};
 
@@ -183,7 +186,8 @@ static void open_side(struct side *self, bool ours, uint64_t seed)
 		make(self, i);
 }
 
-/* Blocks until some callbacks have run, or until nothing is pending; or looks once. */
+/* Runs the loop. It blocks until some callbacks have run or until nothing is pending, or it
+ * looks once. */
 static void step(struct side *self)
 {
 	bool blocks;

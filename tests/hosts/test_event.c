@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-event: its ends and its odd inputs. event_random.c compares the rest with libevent's own.
+ * tickwheel-event: its shutdown and unusual inputs. event_random.c compares the rest with
+ * libevent's own timers.
  *
- * Seen to fail: timers freed under a pass that still uses them; a close with a timer left; an add that
- * fails and leaves its timer pending.
+ * Seen to fail: timers freed while a pass still uses them; a close that succeeds although a timer
+ * is left; an add that fails and leaves its timer pending.
  */
 #include "check.h"
 #include "child.h"
@@ -88,7 +89,7 @@ Test(event, last_callback_frees_all)
 	event_base_free(base);
 }
 
-/* The longest time keeps the loop busy, and can be taken back. */
+/* The longest time must keep the loop alive, and the timer can be deleted again. */
 Test(event, farthest_time)
 {
 	struct timeval far = {INT64_MAX, 0};

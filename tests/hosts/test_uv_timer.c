@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-uv-timer: its ends and its odd inputs. uv_random.c compares the rest with libuv's own.
+ * tickwheel-uv-timer: its shutdown and unusual inputs. uv_random.c compares the rest with libuv's
+ * own timers.
  *
- * Seen to fail: a second close that is accepted; a close that leaves the timer in the due list;
- * a bracket that stays open when uv_run returns; handles closed by uv_walk that are closed
- * again; memory freed while the loop still closes such handles (by valgrind); a far timer that
- * does not keep the loop alive; a child that waits for the parent's timers; a start without
- * memory that leaves its timer active; a driver that still runs when all timers are stopped.
+ * Seen to fail: a second close that is accepted; a close that leaves the timer in the due list; a
+ * bracket that stays open when uv_run returns; handles closed by uv_walk that are closed again;
+ * memory freed while the loop still closes such handles (by valgrind); a far timer that does not
+ * keep the loop alive; a child that waits for the parent's timers; a start without memory that
+ * leaves its timer active; a driver that still runs when all timers are stopped.
  */
 #include "check.h"
 #include "child.h"
@@ -59,7 +60,8 @@ static int run(struct scene *scene)
 	return uv_run(&scene->loop, UV_RUN_DEFAULT);
 }
 
-/* Criterion reads the time, too, when the scene is gone. */
+/* Clears the substituted time, because Criterion reads the clock, too, when the scene no longer
+ * exists. */
 static void end_loop(struct scene *scene)
 {
 	check_int(uv_loop_close(&scene->loop), 0);
@@ -152,7 +154,7 @@ static void close_both(struct tw_uv_timer *timer)
 	check_int(tw_uv_timers_close(scene->timers), -EBUSY);
 }
 
-/* The other one is due, too, and does not run. */
+/* Both timers are due. The one that runs first closes both, so the other must not run. */
 Test(uv_timer, closes_itself_and_another_in_its_callback)
 {
 	struct scene scene;
@@ -195,7 +197,8 @@ static void walk_close(uv_handle_t *handle, void *unused)
 		uv_close(handle, NULL);
 }
 
-/* The program closes what uv_walk finds, and only then ends its timers. */
+/* The program closes all handles that uv_walk finds, also those of the library. Only then it
+ * closes its timers. */
 Test(uv_timer, handles_closed_by_the_program)
 {
 	struct tw_uv_timer late = {NULL, {0}};
@@ -226,7 +229,8 @@ static void walk_close_timers(uv_handle_t *handle, void *unused)
 		walk_close(handle, unused);
 }
 
-/* Of the handles, one is closed already, and the loop visits it after the others. */
+/* The program closes only the library's timer handle. The loop calls that handle's close
+ * callback after those of the others. */
 Test(uv_timer, driver_closed_by_the_program)
 {
 	struct scene scene;
@@ -239,7 +243,7 @@ Test(uv_timer, driver_closed_by_the_program)
 	close_loop(&scene);
 }
 
-/* A loop that ends before its timers is not closed: its handles are in use. */
+/* libuv must not close a loop that still has the library's handles. */
 Test(uv_timer, loop_is_busy_while_it_has_timers)
 {
 	struct scene scene;
@@ -275,7 +279,8 @@ static void start_in_check(uv_check_t *check)
 	check_int(uv_check_stop(check), 0);
 }
 
-/* The check runs before ours, so the call opens a bracket that ours has to close. */
+/* The program's uv_check_t runs before the library's. So its call opens a bracket in the poll,
+ * and the library's check must close it. */
 Test(uv_timer, bracket_of_a_poll_ends_with_it)
 {
 	struct scene scene;
@@ -299,7 +304,7 @@ static void ignore(uv_check_t *check)
 	(void)check;
 }
 
-/* After a stop of all timers the loop sleeps as long as its other handles let it. */
+/* When all timers are stopped, the loop must sleep for as long as its other handles allow. */
 Test(uv_timer, stopped_timer_does_not_wake_the_loop)
 {
 	struct scene scene;
@@ -318,7 +323,7 @@ Test(uv_timer, stopped_timer_does_not_wake_the_loop)
 	close_scene(&scene);
 }
 
-/* Made and started here, run there, and then here again. */
+/* A timer is started on this thread. Its loop runs on another thread, then on this one again. */
 Test(uv_timer, loop_moves_from_thread_to_thread)
 {
 	struct scene scene;
@@ -335,7 +340,8 @@ Test(uv_timer, loop_moves_from_thread_to_thread)
 	close_scene(&scene);
 }
 
-/* The longest time keeps the loop alive, and it waits no longer than libuv can. */
+/* The longest time must keep the loop alive. The loop must not be asked to wait longer than
+ * libuv can. */
 Test(uv_timer, farthest_time)
 {
 	struct scene scene;
@@ -381,7 +387,8 @@ Test(uv_timer, unreferenced_timer_runs_while_another_holds_the_loop)
 
 static struct scene parents;
 
-/* The parent's timers do not run in the child. They can be closed there, and the loop ends. */
+/* The parent's timers must not run in the child. The child can close them, and then its loop
+ * ends. */
 static void child_closes(void)
 {
 	child_need(uv_loop_fork(&parents.loop), 0);
@@ -408,7 +415,7 @@ Test(uv_timer, in_a_forked_child)
 	close_scene(&parents);
 }
 
-/* Without memory a start fails, and its timer is stopped. */
+/* Without memory, a start must fail and leave its timer stopped. */
 Test(uv_timer, start_without_memory)
 {
 	enum { MANY = 20000 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uv_random OPERATIONS SEED: the timers of tickwheel-uv-timer next to libuv's own, at random.
+ * uv_random OPERATIONS SEED: compares the timers of tickwheel-uv-timer with libuv's own, at random.
  *
- * Two loops get the same operations: between iterations, in callbacks of timers, in close callbacks,
- * and in a uv_prepare_t. One has libuv's timers, the other ours. What each operation and each
- * callback returns and sees must be the same: order, times, states, and whether the loop is alive.
- * Each loop has a substituted time of its own.
+ * Two loops get the same operations: between iterations, in callbacks of timers, in close
+ * callbacks, and in a uv_prepare_t. One loop has libuv's timers, the other has ours. All results of
+ * operations and callbacks must be the same: order, times, states, and whether the loop is alive.
+ * Each loop has its own substituted time.
  *
- * Seen to fail: equal times in the order of timers instead of starts; a repeat that starts
- * after its callback; an earlier start that stays at its old time in the engine; close callbacks in
- * the order of the closes; an unref that does not reach the driver; a stop that leaves the timer in
- * the due list.
+ * Seen to fail: timers with equal times that run in the order of their creation instead of their
+ * starts; a repeat that starts after its callback; an earlier start that stays at its old time in
+ * the engine; close callbacks in the order of the closes; an unref that does not reach the driver;
+ * a stop that leaves the timer in the due list.
  */
 #include "clock.h"
 #include "random.h"
@@ -25,7 +25,7 @@
 
 enum { TIMERS = 24, EVENTS = 1 << 16, NS_PER_MS = 1000000 };
 
-/* What a test sees: the name of an operation or a callback, its timer, and a result. */
+/* What the test records: the name of an operation or a callback, its timer, and a result. */
 struct event {
 	const char *name;
 	unsigned timer;
@@ -46,7 +46,7 @@ struct side {
 	unsigned stop_after; /* callbacks until uv_stop; 0: never */
 	uint64_t operations;
 	uint64_t callbacks;
-	bool quiet; /* the end: no more starts */
+	bool quiet; /* set at the end: no more starts */
 	struct event event[EVENTS];
 };
 
@@ -102,7 +102,7 @@ static void wheel_expired(struct tw_uv_timer *timer)
 	seen(self, "expired", (unsigned)(timer - self->wheel));
 }
 
-/* Another callback, to see which one runs. */
+/* A second callback, so that the test sees which of the two runs. */
 static void stock_other(uv_timer_t *timer)
 {
 	struct side *self = timer->data;
@@ -199,7 +199,7 @@ static void hold(struct side *self, unsigned i)
 		uv_unref(stock);
 }
 
-/* A timer that is closing has no time any more: the page of differences says so. */
+/* A closing timer has no due time. There ours differs from libuv's on purpose (docs/hosts.md). */
 static void look(struct side *self, unsigned i)
 {
 	const struct tw_uv_timer *wheel = &self->wheel[i];
@@ -248,7 +248,7 @@ typedef void operation(struct side *self, unsigned i);
 
 static void some_operation(struct side *self)
 {
-	/* As often as they are listed. */
+	/* Each operation is as likely as it is listed often. */
 	static operation *const all[] = {
 		start, start,       start, start, start, start,      start,      start, start,
 		start, start,       start, start, start, stop,       stop,       stop,  stop,
@@ -269,7 +269,8 @@ static void some_operations(struct side *self, unsigned most)
 		some_operation(self);
 }
 
-/* A loop with ours may wake up more often while it waits, so only where it does not wait. */
+/* Makes operations only if the loop does not wait. While it waits, a loop with our timers may
+ * wake up more often. */
 static void prepared(uv_prepare_t *prepare)
 {
 	struct side *self = prepare->data;
@@ -296,7 +297,8 @@ static void open_side(struct side *self, bool ours, uint64_t seed)
 		timer_init(self, i);
 }
 
-/* What the loop says after an iteration. The driver may wait for less, but never for longer. */
+/* Returns how long the loop would wait. With our driver it may be less than with libuv's timers,
+ * but not more. */
 static int backend_timeout(const struct side *self)
 {
 	return uv_backend_timeout(&self->loop);
@@ -351,7 +353,8 @@ static bool same(uint64_t steps)
 	return true;
 }
 
-/* Ours may sleep for less than libuv's own timers, but not longer, and not for ever instead. */
+/* With our timers a loop may sleep for less time than with libuv's, but not for more. It must
+ * not sleep for ever if libuv's does not. */
 static bool sleeps_right(void)
 {
 	unsigned theirs = (unsigned)backend_timeout(&side[0]);

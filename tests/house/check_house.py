@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The order of the house: rooms, includes, calls, sizes.
+"""The structure of the sources: folders, includes, calls, sizes. A folder of src is a room.
 
 usage: check_house.py SOURCE_ROOT [--picture]
 
     units      at most 16 in a folder of src, perf and tests (a .c with its .h is one)
-    includes   in src they go down the list of rooms only, and no file includes itself by others
+    includes   in src, a room includes only rooms before it in the list, and no file includes itself by others
     calls      no circle of calls between the units of src
     sizes      functions of src: median at most 10 lines, none over 80; worker.h at most 150
     paths      at most 3 functions schedule and at most 3 cancel a pending timeout; each of them fires
@@ -32,7 +32,7 @@ PATHS = {
     "schedule": re.compile(r"TWI_PROBE5\(schedule,"),
     "cancel": re.compile(r"TWI_PROBE4\(cancel,(?![^;]*TWI_PROBE_RUNNING)"),
 }
-# Each room includes those before it. The layers above stand next to each other.
+# Each room may include those before it. The layers above may not include each other.
 ROOMS = (
     "base", "memory", "queue", "thread", "clock", "timeout", "wheel", "worker", "ingress", "expiry", "turn", "engine", "stats", "api",
 )
@@ -43,7 +43,7 @@ LAYERS = {
     "scaled": ("base", "memory", "thread", "clock", "timeout", "worker", "expiry", "turn", "engine"),
     "scope": ("base", "memory", "thread", "timeout", "worker", "expiry", "engine", "api"),
     "executors": ("base", "queue"),
-    "hosts": (),
+    "hosts": ("base",),
     "durable": ("base", "queue", "thread", "stats"),
 }
 CODE = {".c", ".h", ".cc", ".py"}
@@ -64,7 +64,7 @@ def check_units(root):
 
 
 def circles(edges):
-    """The strongly connected parts of more than one node (Tarjan)."""
+    """Returns the strongly connected parts of more than one node (Tarjan)."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):
@@ -110,7 +110,7 @@ def check_includes(root, sources):
 
 
 def calls_of(sources):
-    """Unit -> the units that its functions call."""
+    """Returns unit -> the units that its functions call."""
     home = {}
     for path, source in sources.items():
         for function in source.functions:

@@ -5,20 +5,20 @@
 usage: check_words.py SOURCE_ROOT [--list] [PART...]
 
     role      who, whoever, whom, whose: a thread has a name (the worker, a producer, the caller)
-    clause    "what is", "what comes" and their like: the thing has a name
-    person    nobody, somebody, anybody: no thread, another thread
+    clause    "what is", "what comes" and the like: a thing has a name
+    person    nobody, somebody, anybody: write "no thread" or "another thread"
     reasons   because, must, should, when, if, so that, otherwise: at least so many
     long      sentences of more than 25 words, per cent
 
-A part is src, include, tests, docs or README; without one, all are read. With --list it prints each place that counts
-against a part. The bounds keep the dialect out. They do not make
-a comment clear: that is for its reader to judge.
+A part is src, include, tests, docs or README; without one, all are read. With --list it prints each place
+that counts against a part. The bounds exclude a style of writing. They cannot tell whether a comment is
+clear; only a reader can.
 """
 import re
 import sys
 from pathlib import Path
 
-# Part: what it reads, then the bounds of role, clause, person, reasons and long.
+# For each part: the files that it reads, then the bounds of role, clause, person, reasons and long.
 PARTS = {
     "src": (("src/**/*.c", "src/**/*.h"), (1.5, 1.0, 0.5, 12, 12)),
     "include": (("include/**/*.h",), (0.5, 1.0, 0.3, 12, 15)),
@@ -42,7 +42,7 @@ def comments(text):
 
 
 def prose(text):
-    """A page without code and tables."""
+    """Returns a page without code and tables."""
     text = re.sub(r"```.*?```|<!--.*?-->", " ", text, flags=re.S)
     return re.sub(r"^(    |\|).*$", ".", re.sub(r"`[^`]*`", "x", text), flags=re.M)
 

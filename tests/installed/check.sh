@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs of a user, built outside the tree against an installed copy, and run.
-# usage: check.sh SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|cpp|tsan
+# Builds a user's programs outside the tree against an installed copy, and runs them. usage: check.sh
+# SOURCE_ROOT PREFIX layout|shared|static|alone|cmake|cpp|tsan
 #
-#     layout   every header and page is there, and nothing lies where Debian has no place for it
+#     layout   every header and page is there, and no file is where Debian's policy has no place for it
 #     shared   two C programs and one in C++, by pkg-config, with the shared library
-#     static   the same, linked statically as a whole
-#     alone    shared and static, where pkg-config finds our files and no others: ck, liburcu, GLib and libuv
+#     static   the same programs, linked statically as a whole
+#     alone    shared and static, where pkg-config finds only our files: ck, liburcu, GLib and libuv
 #              have no development files there
 #     cmake    the same by find_package, shared and with the archive; from a copy that was moved
 #     cpp      the headers for C++: cpp.sh
@@ -57,7 +57,7 @@ layout() {
     cmake/tickwheel/tickwheel-config-version.cmake; do
     test -e "$libdir/$file" || fail "$libdir/$file: not there"
   done
-  # A program asks for the SONAME; what is behind it has the whole version.
+  # A program requires the SONAME; the file behind that link has the whole version in its name.
   readelf -d "$libdir/libtickwheel.so" | grep -q 'SONAME.*\[libtickwheel\.so\.0\]' || fail "another SONAME"
   if find "$prefix" \( -type f -o -type l \) | sed "s|^$prefix/||" |
     grep -vE '^(bin|include|share/(doc|man|tickwheel|gdb|bash-completion))/|^lib/([a-z0-9_]+-linux-[a-z]+/)?(lib[^/]*|pkgconfig/[^/]*|cmake/tickwheel/[^/]*)$'; then
@@ -65,7 +65,7 @@ layout() {
   fi
 }
 
-# runs PROGRAM WORDS: it says what it should.
+# runs PROGRAM WORDS: the program must print these words.
 runs() {
   said=$(LD_LIBRARY_PATH="$libdir" "$1") || fail "$1: failed"
   test "$said" = "$2" || fail "$1 said: $said"
@@ -77,14 +77,14 @@ all_run() {
   runs "$1/from_cxx" ""
 }
 
-# links_shared PROGRAM yes|no: whether the program asks for our shared library.
+# links_shared PROGRAM yes|no: checks whether the program requires our shared library.
 links_shared() {
   asks=no
   ! readelf -d "$1" | grep -q 'NEEDED.*\[libtickwheel\.so\.' || asks=yes
   test "$asks" = "$2" || fail "$1 asks for libtickwheel.so: $asks"
 }
 
-# compile FLAGS...: the programs, as a user's Makefile does it.
+# compile FLAGS...: compiles the programs, as a user's Makefile does.
 compile() {
   # shellcheck disable=SC2086
   {
@@ -104,7 +104,7 @@ shared() {
   done
 }
 
-# beside NAME: a library that goes with this one can be linked by its own name alone.
+# beside NAME: a companion library can be linked by its own package name alone.
 beside() {
   printf '#include <tickwheel/%s.h>\nint main(void) { return 0; }\n' "$(echo "$1" | tr - _)" > "$folder/beside.c"
   # shellcheck disable=SC2046
@@ -119,7 +119,7 @@ static() {
   all_run "$folder"
 }
 
-# A program that links the shared library needs the other packages neither to compile nor to link.
+# A program that links the shared library must not need the other packages, neither to compile nor to link.
 alone() {
   unset PKG_CONFIG_PATH
   export PKG_CONFIG_LIBDIR="$pkgconfig"

@@ -16,7 +16,7 @@ export ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIO
 export TSAN_OPTIONS=halt_on_error=1
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 run=
-# The runtime wants its addresses where a little randomness leaves them.
+# ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So switch that off.
 ! setarch -R true 2> /dev/null || run='setarch -R'
 
 # programs COMPILER STANDARD FLAG...
@@ -39,7 +39,7 @@ programs() {
 
 undefined() {
   case $1 in
-    # clang 14 cannot assemble a coroutine with the marks of this check.
+    # clang 14 cannot assemble a coroutine with the data that this check adds.
     *clang*) echo -fsanitize=address,undefined -fno-sanitize=function ;;
     *) echo -fsanitize=address,undefined ;;
   esac

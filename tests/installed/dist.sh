@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the release archive, unpacks it elsewhere, builds it and runs the smoke suite there. So a file
-# that is not in git, or a test that needs git, fails here and not at a user's.
+# Makes the release archive, unpacks it elsewhere, builds it and runs the smoke suite there. So a file that is
+# not in git, or a test that needs git, fails here and not at a user's site.
+#
 # usage: dist.sh SOURCE_ROOT
 set -eu
 
@@ -13,7 +14,7 @@ if ! git -C "$root" rev-parse --verify --quiet HEAD > "$folder/log" 2>&1; then
   echo "skipped: the archive is made of a git checkout, and $root is none"
   exit 77
 fi
-# A clone, because the archive has what is committed.
+# Uses a clone, because the archive contains only committed files.
 git clone --quiet "$root" "$folder/clone"
 meson setup "$folder/build" "$folder/clone" -Dauto_features=disabled
 meson dist -C "$folder/build" --no-tests --formats xztar

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds the library alone, installs it to a folder and has check.sh look at it.
+# Builds the library alone, installs it to a folder, and runs check.sh on that folder.
+#
 # usage: install.sh SOURCE_ROOT
 set -eu
 

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Two builds of copies of the tree, at places of different length: the same bytes in each installed
-# library. With debugging information too, where -ffile-prefix-map takes the place out of it.
-# usage: reproducible.sh SOURCE_ROOT [release|debug]   both without a second word
+# Builds two copies of the tree, in folders with names of different length. Each installed library must have
+# the same bytes. The same must hold with debugging information, because -ffile-prefix-map removes the
+# folder's name.
+#
+# usage: reproducible.sh SOURCE_ROOT [release|debug]   (default: both)
 set -eu
 
 root=$1
@@ -11,7 +13,7 @@ folder=$(mktemp -d)
 export CCACHE_DISABLE=1
 trap 'rm -rf "$folder"' EXIT
 
-# built PLACE NAME OPTION...: PLACE/tree/NAME has the installed copy.
+# built PLACE NAME OPTION...: builds PLACE/tree and installs to PLACE/tree/NAME.
 built() {
   place=$1
   name=$2

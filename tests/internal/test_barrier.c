@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes that push without a fence. The sleeper makes a barrier in all threads, and if that fails it
- * sleeps for a moment only. This program replaces the system's barrier. No test can make a push
- * look at the sleeper too early. So the tests use a push that does not look.
+ * A busy lane pushes without a fence. So a worker that wants to sleep first makes a memory barrier
+ * in all threads of the process. If that fails, it sleeps for a short time only. This program
+ * replaces the system's barrier by its own functions. A test cannot force a push to read the
+ * worker's sleep state too early. So the tests use a push that does not read it.
  *
- * Seen to fail: no barrier before a sleep; lanes that are never busy, or busy if there is no
- * barrier; a failed barrier that a worker's sleep, a poll or the first setting of the descriptor
- * forgets; a failed barrier that is never forgiven.
+ * Seen to fail: no barrier before a sleep; lanes that are never busy, or busy although there is no
+ * barrier; a failed barrier after which a worker's sleep, a poll or the first setting of the
+ * descriptor is not short; sleeps that stay short when the barrier succeeds again.
  */
 #include "rings.h"
 #include "thread/barrier.h"
@@ -19,9 +20,10 @@
 #include <poll.h>
 
 enum {
-	/* More pushes than a lane has before it is busy. */
+	/* More pushes than make a lane busy. */
 	BURST = 3000,
-	/* How long nothing may happen, and how many short sleeps must end in that time. */
+	/* The time in which nothing may happen, and the number of short sleeps that must end
+	 * within it. */
 	STILL_MS = 50,
 	LOOKS = 5,
 };
@@ -45,7 +47,7 @@ static struct twi_worker *worker_of(const struct tw_engine *engine)
 	return (struct twi_worker *)(uintptr_t)&engine->worker;
 }
 
-/* Whether the calling thread's lane is marked as busy. */
+/* Returns true if the calling thread's lane is marked as busy. */
 static bool busy(const struct tw_engine *engine)
 {
 	return twi_lane_unfenced(twi_lane_of(worker_of(engine), twi_thread()));
@@ -67,14 +69,15 @@ static struct tw_engine *busy_engine_open(bool is_able, bool is_good)
 	atomic_store(&able, is_able);
 	atomic_store(&good, is_good);
 	engine = real_engine_open(NULL);
-	/* The worker sleeps until the first schedule that it must know of. */
+	/* The started worker sleeps, and the first schedule with an earlier deadline has to wake
+	 * it. */
 	check_int(tw_engine_start(engine), 0);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	burst(engine);
 	return engine;
 }
 
-/* Pushes a timeout that is due at once, and does not look if the worker sleeps. */
+/* Pushes a timeout that is due at once, and does not check whether the worker sleeps. */
 static void push_unseen(struct tw_engine *engine, atomic_int *fired)
 {
 	struct twi_thread *thread = twi_thread();
@@ -104,7 +107,7 @@ Test(barrier, who_sleeps_makes_it_for_busy_lanes)
 	check_int(atomic_load(&barriers), 0);
 	burst(engine);
 	check_true(busy(engine));
-	/* The sleep after this turn must make the barrier, if none was made before. */
+	/* If the worker has made no barrier before, its next sleep must make one. */
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&barriers, 1));
 	real_engine_close(engine);
@@ -126,7 +129,8 @@ Test(barrier, made_it_lets_the_worker_sleep)
 
 	check_true(busy(engine));
 	/*
-	 * The worker sleeps without a limit, so a push that does not wake it must stay in its lane.
+	 * After a successful barrier the worker sleeps without a time limit. So the push, which
+	 * does not wake it, must stay in its lane.
 	 */
 	sleep_ns(STILL_MS * NS_PER_MS);
 	push_unseen(engine, &fired);
@@ -169,7 +173,8 @@ static struct tw_engine *loop_open(bool is_good)
 	options.flags = TW_ENGINE_LOOP;
 	check_int(tw_engine_create(&options, &engine), 0);
 	engine_use_rings(engine);
-	/* Before the loop has an owner, because the owner's timeouts need no lane. */
+	/* Pushes before the loop has an owner, because an owner's timeouts do not go through a
+	 * lane. */
 	for (int i = 0; i < BURST; i++)
 		(void)must_schedule(engine, TW_NEVER, &count_kind, NULL);
 	check_int(tw_engine_poll(engine, 0), 0);
@@ -201,7 +206,8 @@ Test(barrier, made_it_lets_a_loop_sleep)
 	loop_close(engine);
 }
 
-/* The loop must wake soon when the descriptor is made, and after each poll. */
+/* After a failed barrier the loop's descriptor must become readable soon, when it is made and
+ * after each poll. */
 Test(barrier, failed_it_wakes_a_loop_soon)
 {
 	struct tw_engine *engine = loop_open(false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The check option must see a damaged wheel, count it and report it to the log. The test damages
- * the wheel inside the engine.
+ * With the check option, the engine must notice a damaged wheel, count it and report it to the log.
+ * The test damages the wheel inside the engine.
  */
 #include "engine/engine.h"
 
@@ -53,8 +53,8 @@ static void damage_seen(enum tw_check level, uint64_t damage)
 	cr_assert(failures(engine) == 0);
 	cr_assert(told[0] == '\0');
 	/*
-	 * The worker sleeps in virtual time, so the test may change its wheel until the next
-	 * flush.
+	 * In virtual time the worker sleeps until the next flush, so the test may change its wheel
+	 * now.
 	 */
 	engine->worker.wheel->count -= damage;
 	cr_assert(failures(engine) == 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine that asks for none: which one it is. No caller may see a difference in the
- * times.
+ * Which clock an engine gets if its options name none. The times must not show a caller which clock
+ * it is.
  *
- * Seen to fail: no look at the tick, no look at the spin (fine_ticks…); a quick deadline without
- * the lag (no_deadline_is_early); another engine's clock (threads_at_once…); a look at the kernel's
+ * Seen to fail: a choice that ignores the tick, or the spin (fine_ticks…); a quick deadline without
+ * the lag (no_deadline_is_early); another engine's clock (threads_at_once…); a read of the kernel's
  * clock in which a thread can be cancelled.
  */
 #include "check.h"
@@ -33,7 +33,8 @@ static void *clock_take(void *arg)
 	return twi_clock_auto(mine, NS_PER_MS, 0);
 }
 
-/* All threads must find the same. If there is a counter, each has its clock, otherwise none has. */
+/* All threads must get the same kind of clock: if there is a counter, each gets its own counter
+ * clock, otherwise none does. */
 Test(clock_auto, threads_at_once_find_the_same_clock)
 {
 	bool counter = twi_tsc_rate() != 0;
@@ -51,8 +52,8 @@ Test(clock_auto, threads_at_once_find_the_same_clock)
 }
 
 /*
- * A deadline must not count from a time before the call. Compared with another reading of the time,
- * it may be late by the lag at most.
+ * A deadline must not be computed from a time before the call. Compared with another reading of the
+ * time, it may be later by at most the lag.
  */
 Test(clock_auto, no_deadline_is_early)
 {
@@ -69,7 +70,8 @@ Test(clock_auto, no_deadline_is_early)
 	}
 }
 
-/* The thread's cancel is pending before the call, and must take effect after it. */
+/* Creates an engine with a pthread_cancel already pending. The cancel must take effect only
+ * after the call. */
 static void *marked_create(void *engine)
 {
 	(void)pthread_cancel(pthread_self());

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of the time stamp counter, with a counter and a CLOCK_MONOTONIC of the test's own. They
- * drift, jump, stand still, and cannot be sampled.
+ * The clock of the time stamp counter. The test replaces the counter and CLOCK_MONOTONIC by its own
+ * values. They drift, jump, stand still, and cannot be sampled. If the two disagree too much, the
+ * clock falls back to CLOCK_MONOTONIC for good (the fall).
  *
- * Seen to fail: no check of the fit, both sides of it (falls_back_…), or one that allows 5 us
- * (…_by_a_little); a sample that is used for ever, the count not raised, no end after the fall
- * (a_sample_serves…, check_fallen); the count from the end of the sample (a_slow_…); CLOCK_MONOTONIC
- * at once after the fall (does_not_step_back_…), or the bound at once (waits_…).
+ * Seen to fail: no check that counter and clock agree, in either direction (falls_back_…), or a
+ * check that allows 5 us (…_by_a_little); a sample that is used for ever, or whose count is not
+ * raised, or that is used after the fall (a_sample_serves…, check_fallen); an age that counts from
+ * the end of the sample (a_slow_…); after the fall, CLOCK_MONOTONIC returned although a reading was
+ * ahead of it (does_not_step_back_…), or the counter's greatest reading without a wait (waits_…).
  */
 #include "check.h"
 #include "clock/auto.h"
@@ -18,15 +20,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The counter runs at 3 GHz when the clock's rate is measured. */
+/* In the clock's measured rate, the counter runs at 3 GHz. */
 #define RATE ((UINT64_C(1) << 32) / 3)
 #define COUNTS_PER_US INT64_C(3000)
 
 static uint64_t counter;
 static int64_t monotonic;
 static unsigned clock_reads;
-static uint64_t sample_width;   /* counts that pass after the clock was read */
-static int64_t sample_width_ns; /* the time that the clock goes on by */
+static uint64_t sample_width;   /* counts that pass after a sample has read the clock */
+static int64_t sample_width_ns; /* time that passes on the clock during a sample */
 static uint64_t rate = RATE;
 
 uint64_t twi_tsc_read(void)
@@ -39,7 +41,7 @@ uint64_t twi_tsc_rate(void)
 	return rate;
 }
 
-/* Only the library's calls are faked, because Criterion needs the real clock. */
+/* Only the library's calls get the fake time, because Criterion needs the real clock. */
 static __thread bool faked;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -92,7 +94,7 @@ static void check_fallen(struct tw_clock *clock, unsigned told)
 	check_int(tw_clock_now(clock), monotonic);
 	check_int(tw_clock_type(clock), TW_CLOCK_MONOTONIC);
 	check_int(warnings, told);
-	/* The clock must have fallen back for good. */
+	/* The fall back to CLOCK_MONOTONIC must be final. */
 	pass_us(5);
 	clock_reads = 0;
 	check_int(tw_clock_now(clock), monotonic);
@@ -118,8 +120,8 @@ Test(clock_tsc, a_sample_serves_for_10_us)
 }
 
 /*
- * The kernel may slew its clock by a tenth in either direction, and the rate may have been measured
- * meanwhile.
+ * The kernel may slew its clock by a tenth in either direction. The rate may have been measured
+ * during such a slew. Both together give the factors 0.81 and 1.22.
  */
 Test(clock_tsc, readings_stay_within_the_lag_while_the_rate_drifts)
 {
@@ -143,7 +145,8 @@ Test(clock_tsc, readings_stay_within_the_lag_while_the_rate_drifts)
 }
 
 /*
- * Samples of different widths. The slower sample would give the lower offset, which must not count.
+ * Every second sample is slow (wide). A slow sample gives a lower offset, which must not lower the
+ * readings.
  */
 Test(clock_tsc, slow_samples_do_not_lower_it)
 {
@@ -164,7 +167,8 @@ Test(clock_tsc, slow_samples_do_not_lower_it)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A sample's age must count from before it was taken. The clock is slewed to be fast. */
+/* A sample's age must count from before it was taken. Here the clock runs fast because of a
+ * slew. */
 Test(clock_tsc, a_slow_sample_is_old_already)
 {
 	struct tw_clock *clock = clock_open();
@@ -181,8 +185,8 @@ Test(clock_tsc, a_slow_sample_is_old_already)
 }
 
 /*
- * For an hour the counter runs and the clock stands still. Then both run as long as a reading may
- * have been ahead.
+ * The counter runs for an hour while the clock stands still. Then both run for 8 us, as long as a
+ * reading may have been ahead of the clock.
  */
 static void suspend(void)
 {
@@ -199,7 +203,8 @@ Test(clock_tsc, falls_back_after_a_suspend)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A reading that was ahead of a clock that stands still, for `us` of the counter's time. */
+/* For `us` of the counter's time, the clock stands still and a reading gets ahead of it. After
+ * the fall, readings must not step back. */
 static void stand_and_fall(int64_t us)
 {
 	struct tw_clock *clock = clock_open();
@@ -225,7 +230,8 @@ Test(clock_tsc, does_not_step_back_when_the_clock_stands)
 		stand_and_fall(us);
 }
 
-/* A clock that moves on with each look: no reading is ahead of it. */
+/* The clock moves each time it is read, so after the fall the library can wait until it has
+ * caught up. */
 Test(clock_tsc, waits_for_the_clock_after_a_suspend)
 {
 	struct tw_clock *clock = clock_open();
@@ -249,8 +255,8 @@ Test(clock_tsc, falls_back_when_the_counter_is_reset)
 }
 
 /*
- * Takes a sample when a reading is `ahead_ns` ahead of the clock. Returns how far ahead the new
- * reading is.
+ * Takes a sample at a moment when a reading would be `ahead_ns` ahead of the clock. Returns how far
+ * ahead of the clock the new reading is.
  */
 static int64_t reading_ahead_ns(int64_t ahead_ns)
 {
@@ -259,8 +265,8 @@ static int64_t reading_ahead_ns(int64_t ahead_ns)
 	int64_t now_ns;
 
 	/*
-	 * A reading is 1 ns behind its sample, and runs at 3/4 of the rate, so four counts are a
-	 * nanosecond.
+	 * A reading is 1 ns behind its sample. It runs at 3/4 of the counter's rate, so four counts
+	 * are one nanosecond.
 	 */
 	pass(duration_ns, (duration_ns + 1 + ahead_ns) * 4 + 2);
 	now_ns = tw_clock_now(clock);
@@ -272,7 +278,8 @@ static int64_t reading_ahead_ns(int64_t ahead_ns)
 	return now_ns - monotonic;
 }
 
-/* If a reading is ahead of the clock, a timeout that is due by it fires early by as much. */
+/* If a reading is ahead of the clock by some time, timeouts may fire early by that time. So even
+ * a little must cause the fall. */
 Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
 {
 	static const int64_t ahead_ns[] = {1, 2, 10, 100, 1000, 4000, 5000, 6000};
@@ -283,7 +290,7 @@ Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
 		check_int(reading_ahead_ns(ahead_ns[i]), 0);
 }
 
-/* Processors with counters that are a few counts apart. */
+/* The counters of two processors may differ by a few counts. That must not cause the fall. */
 Test(clock_tsc, does_not_mind_a_hair)
 {
 	struct tw_clock *clock = clock_open();
@@ -294,7 +301,8 @@ Test(clock_tsc, does_not_mind_a_hair)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The user did not choose the counter: an engine without a clock option took it. */
+/* An engine without a clock option chose the counter itself. So the library must not warn of the
+ * fall. */
 Test(clock_tsc, the_automatic_clock_falls_back_in_silence)
 {
 	struct tw_clock *clock = clock_open();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU belongs to which engine of a group: the system's lists, CPUs and nodes shared out,
- * threads that move from CPU to CPU, pinned workers.
+ * Which CPU belongs to which engine of a group: reading the system's lists, distributing CPUs and
+ * nodes over engines, threads that move between CPUs, and pinned workers.
  *
- * Seen to fail: places dealt out by their number instead of neighbours together; a worker without
- * CPUs of its own pinned to none; engines of a node beyond its first that no thread gets; a system
- * with more possible CPUs than a set has, taken for one that cannot be asked; no CPU at all if the
- * system cannot be asked; the number of a CPU taken for good.
+ * Seen to fail: places distributed by their number, so that neighbours are separated; a worker
+ * without CPUs of its own that is pinned to none; an engine of a node that no thread uses, except
+ * the node's first; a system with more possible CPUs than a cpu_set_t holds, treated as one that
+ * cannot be asked; no CPU at all if the system cannot be asked; the number of a CPU used without a
+ * check.
  */
 #include "group/group.h"
 #include "probe.h"
@@ -16,9 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The system's answers about CPUs, instead of the true ones. */
+/* Replaces the system's answers about CPUs. */
 static enum { TRUTH, MANY_CPUS, NOT_TOLD, BEYOND_THE_SET } affinity;
-static int cpu_told = -2; /* -2: the truth */
+static int cpu_told = -2; /* -2: the real answer */
 
 int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
@@ -66,7 +67,7 @@ Test(group_map, cpu_lists_are_read_and_bad_ones_rejected)
 	check_true(list_is("0-1,8,10-11\n", 5, 0, 11));
 	check_true(list_is("", 0, 0, 0));
 	check_true(list_is("\n", 0, 0, 0));
-	/* More CPUs than there can be. */
+	/* The lists contain CPUs beyond the largest possible number. */
 	check_true(list_is("1020-5000", 4, 1020, 1023));
 	check_true(list_is("99999999999999999999", 0, 0, 0));
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -75,7 +76,7 @@ Test(group_map, cpu_lists_are_read_and_bad_ones_rejected)
 	}
 }
 
-/* `count` CPUs from the first on are the process's, and the others are not. */
+/* Makes a map in which the first `count` CPUs belong to the process and the others do not. */
 static void cpus_make(struct twi_group_map *map, uint32_t count)
 {
 	map->places = count;
@@ -110,7 +111,7 @@ Test(group_map, cpus_are_shared_out_evenly)
 	}
 }
 
-/* Two nodes with the first `count` CPUs, which alternate between them. */
+/* Makes a map of two nodes. The first `count` CPUs belong to them in turn. */
 static void nodes_make(struct twi_group_map *map, uint32_t count)
 {
 	cpus_make(map, count);
@@ -119,7 +120,7 @@ static void nodes_make(struct twi_group_map *map, uint32_t count)
 		map->place_of_cpu[cpu] = cpu % 2;
 }
 
-/* With more engines than nodes, each must have its share of one node's CPUs, and of no other's. */
+/* With more engines than nodes, each engine must get a share of the CPUs of one node only. */
 Test(group_map, engines_of_a_node_share_its_cpus)
 {
 	static const uint16_t of_four[] = {0, 2, 0, 2, 1, 3, 1, 3};
@@ -134,19 +135,19 @@ Test(group_map, engines_of_a_node_share_its_cpus)
 	twi_group_map_share(&map, 3, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu], of_three[cpu]);
-	/* With as many engines as CPUs, none may be left over. */
+	/* With as many engines as CPUs, each engine must get one CPU. */
 	twi_group_map_share(&map, 8, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu], cpu % 2 * 4 + cpu / 2);
-	/* With more engines than CPUs, each node must have its own engines. */
+	/* With more engines than CPUs, each node must use its own half of the engines. */
 	twi_group_map_share(&map, 1000, engine_of_cpu);
 	for (uint32_t cpu = 0; cpu < 8; cpu++)
 		check_int(engine_of_cpu[cpu] / 500, cpu % 2);
 }
 
 /*
- * A kernel that was built for thousands of CPUs, one that does not answer, and a process on CPUs
- * beyond the set.
+ * Three systems: a kernel that was built for thousands of CPUs, a kernel that does not answer, and
+ * a process on CPUs beyond the set.
  */
 Test(group_map, what_the_system_tells)
 {
@@ -157,7 +158,8 @@ Test(group_map, what_the_system_tells)
 	affinity = MANY_CPUS;
 	twi_group_map_read(TW_GROUP_BY_CPU, &told);
 	check_int(memcmp(&told, &truth, sizeof told), 0);
-	/* The map must have all CPUs of the machine, with this process's among them. */
+	/* Without an answer, the map must have all CPUs of the machine, including those of this
+	 * process. */
 	affinity = NOT_TOLD;
 	twi_group_map_read(TW_GROUP_BY_CPU, &told);
 	check_at_least(told.places, truth.places);
@@ -174,7 +176,7 @@ Test(group_map, what_the_system_tells)
 	affinity = TRUTH;
 }
 
-/* By either rule, each CPU of the process must be in a place, and no other CPU may be. */
+/* With either rule, exactly the CPUs of the process must have a place. */
 Test(group_map, each_cpu_of_the_process_has_a_place)
 {
 	static struct twi_group_map cpus, nodes;
@@ -214,7 +216,7 @@ static void group_close(struct tw_group *group)
 	check_int(tw_group_destroy(group), 0);
 }
 
-/* When the thread moves to another CPU, its schedules must go to that CPU's engine. */
+/* When the thread moves to another CPU, its schedules must go to the engine of that CPU. */
 Test(group_map, a_thread_that_moves)
 {
 	struct tw_group *group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, 0);
@@ -236,7 +238,8 @@ Test(group_map, a_thread_that_moves)
 	group_close(group);
 }
 
-/* The system does not report the CPU, or reports one that is not known, or not the process's. */
+/* The system does not report the current CPU, or reports one that is unknown or not the
+ * process's. */
 Test(group_map, a_cpu_that_is_not_known)
 {
 	static const int told[] = {-1, TWI_GROUP_CPUS - 1, TWI_GROUP_CPUS, 4 * TWI_GROUP_CPUS};
@@ -260,8 +263,8 @@ Test(group_map, a_cpu_that_is_not_known)
 		group_close(group);
 	}
 	/*
-	 * If no CPU is known at create either, there must be one engine, or as many as were asked
-	 * for.
+	 * If no CPU is known at creation either, the group must have one engine, or as many as were
+	 * asked for.
 	 */
 	affinity = BEYOND_THE_SET;
 	group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, TW_GROUP_PINNED);
@@ -283,7 +286,7 @@ static void on_worker(struct tw_handle self, void *arg)
 
 static const struct tw_kind worker_kind = TW_KIND(on_worker, NULL);
 
-/* The worker must have the CPUs of its engine, and no others. */
+/* Each pinned worker must be allowed on exactly the CPUs of its engine. */
 static void pinned_check(uint32_t rule, uint32_t engines)
 {
 	struct tw_group *group = group_open(engines, rule, TW_GROUP_PINNED);
@@ -307,7 +310,7 @@ Test(group_map, pinned_workers_run_on_the_cpus_of_their_engine)
 	pinned_check(TW_GROUP_BY_NODE, TW_GROUP_AUTO);
 }
 
-/* With more engines than CPUs, a worker without a CPU must run anywhere. */
+/* With more engines than CPUs, a worker without a CPU of its own must run on any CPU. */
 Test(group_map, more_engines_than_cpus_all_run)
 {
 	struct tw_group *group = group_open(67, TW_GROUP_BY_CPU, TW_GROUP_PINNED);

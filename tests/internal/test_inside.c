@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Promises between the layers below the interface. If one is broken, users notice late or never:
- * the things that a thread gives back at its end, how slabs are cut and counted.
+ * Promises between the layers below the interface, which users would miss late or never: what a
+ * thread gives back when it ends, and how slabs are cut and counted.
  *
- * Seen to fail: the end of a thread that gives back nothing, or not its lane, or one of its two
- * magazines; a detach that does nothing; a run of a slab that leaves its first block out; a count
- * of runs that goes on at the end of memory; a reserve that leaves the slab in use out, or begins
- * in vain; a clock of another kind that is moved; a stock that keeps blocks when it must not; a
- * rejected schedule that keeps its block.
+ * Seen to fail: a thread's end that gives back nothing, or not its lane, or only one of its two
+ * magazines; a detach that does nothing; a run of a slab that leaves out its first block; a count
+ * of runs that grows after the last run; a reserve that leaves out the slab in use, or that begins
+ * although it cannot succeed; a clock of another kind that is moved; a stock that keeps blocks when
+ * it must not; a rejected schedule that keeps its block.
  */
 #include "clock/virtual.h"
 #include "engine/engine.h"
@@ -25,10 +25,10 @@
 
 enum { FAILURES = 1000 };
 
-/* The lane and blocks of a thread, which the next thread must find. */
+/* The lane and the blocks that a thread had. The next thread must get them. */
 struct had {
 	uint32_t lane;
-	void *taken; /* the next one of its take magazine */
+	void *taken; /* the next block of its take magazine */
 	void *given;
 };
 
@@ -61,14 +61,15 @@ static void *use_and_detach(void *argument)
 	if (tw_thread_detach() != 0)
 		return NULL;
 	run_thread(use_and_end, &next);
-	/* The next thread must have the lane, although this one lives on. */
+	/* The next thread must get the lane, although this thread still exists. */
 	if (next.lane != had->lane)
 		had->lane = TWI_LANES;
 	return NULL;
 }
 
 /*
- * Both magazines must be on the depot, so that the next two runs of blocks have their first ones.
+ * Both magazines of the ended thread must be in the depot. So this thread must find their first
+ * blocks among its next two runs of blocks.
  */
 static void *find_blocks(void *argument)
 {
@@ -127,7 +128,8 @@ static void *number_of_mine(void *argument)
 	return NULL;
 }
 
-/* More threads at once than near numbers: each has a number of its own, and none the shared one. */
+/* More threads exist at once than near numbers. Each must have its own number, and none may have
+ * the shared lane's. */
 Test(inside, each_thread_has_a_number_of_its_own)
 {
 	pthread_t thread[THREADS];
@@ -153,7 +155,8 @@ static void never_runs(struct tw_handle self, void *arg)
 	(void)arg;
 }
 
-/* Schedules more often than a run has blocks, so that a block that is not given back is missed. */
+/* Schedules more often than a run has blocks, so that the test notices a block that is not given
+ * back. */
 Test(inside, a_rejected_schedule_gives_its_block_back)
 {
 	static const struct tw_kind kind = TW_KIND(never_runs, NULL);
@@ -200,8 +203,8 @@ Test(inside, rejected_detach_changes_nothing)
 }
 
 /*
- * A thread has such a stock if the library is not notified of its end. A block that the stock kept
- * would be lost.
+ * A stock that keeps no blocks. A thread has one if the library is not notified when the thread
+ * ends, because blocks in its stock would be lost then.
  */
 Test(inside, a_stock_that_keeps_nothing)
 {
@@ -215,7 +218,7 @@ Test(inside, a_stock_that_keeps_nothing)
 	twi_pool_give(&stock, block);
 	cr_assert(stock.give == NULL);
 	/*
-	 * The given block and the rest of its run must be on the depot, so that no other run is
+	 * The given block and the rest of its run must be in the depot, so that no second run is
 	 * cut.
 	 */
 	twi_stock_init(&stock, false);
@@ -235,7 +238,7 @@ Test(inside, a_slab_has_all_its_blocks)
 		if (twi_block_index(first) / TWI_SLAB_BLOCKS == 0)
 			blocks += count;
 	} while (twi_slab_bytes() == TWI_SLAB_BYTES);
-	/* All blocks but the head's. */
+	/* The slab's head takes one block. All others must be given out. */
 	cr_assert(blocks == TWI_SLAB_BLOCKS - 1);
 }
 
@@ -252,8 +255,8 @@ Test(inside, runs_are_not_counted_without_end)
 }
 
 /*
- * Whether the kernel can touch pages without changing them, which it can since Linux 5.14. An
- * emulator may report that it can, and do nothing. So the page is checked.
+ * Returns true if the kernel can populate pages without changing them (Linux 5.14). An emulator may
+ * report success and do nothing, so the function checks a page.
  */
 static bool kernel_populates(size_t page_bytes)
 {
@@ -270,7 +273,8 @@ static bool kernel_populates(size_t page_bytes)
 #endif
 }
 
-/* Reserve must touch the memory that it reserves, including a slab that is already in use. */
+/* Reserve must populate the memory that it reserves, including the rest of a slab that is
+ * already in use. */
 Test(inside, reserve_touches_the_slab_in_use)
 {
 	static unsigned char resident[TWI_SLAB_BYTES / 4096];
@@ -286,7 +290,7 @@ Test(inside, reserve_touches_the_slab_in_use)
 		cr_assert(resident[page] & 1);
 }
 
-/* If reserve cannot get all of the memory, it must not begin. */
+/* If reserve cannot get all of the memory, it must not allocate any. */
 Test(inside, reserve_beyond_the_cap_makes_nothing)
 {
 	char *first;
@@ -328,8 +332,8 @@ Test(inside, rejected_allocator_leaves_the_other)
 }
 
 /*
- * A slab that could not be made must not count against the cap. The allocator's memory is not
- * zeroed.
+ * A slab that could not be made must not count towards the cap. The test's allocator returns memory
+ * that is not zeroed.
  */
 Test(inside, failures_do_not_use_up_the_cap)
 {

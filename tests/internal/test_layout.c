@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cache lines of fields that threads share. A table has each field that more than one thread
- * touches, with the name of its line. Fields with one name must lie in one line, and two names must
- * not share a line. Otherwise a writer's field could move into the line of another writer, or of
- * readers. Or a thread could need a second line for fields that it touches together.
+ * The cache lines of fields that threads share. The tables list each field that more than one
+ * thread uses, with the name of its cache line. Fields with the same line name must be in one line,
+ * and fields with different names must not share a line. Otherwise two threads that write different
+ * fields would slow each other down, or a thread would need a second line for fields that it uses
+ * together.
  *
  * Seen to fail: `slots_taken` without its alignment; `known` moved after the worker's ends of a
  * lane; `wake_before_ns` pushed out of the first line.
@@ -17,7 +18,7 @@
 
 struct field {
 	const char *name;
-	/* The name of the line: the field's writer, or the reason for its use. */
+	/* The name of the line: the thread that writes it, or what it is used for. */
 	const char *line;
 	size_t begin;
 	size_t end;
@@ -30,7 +31,7 @@ struct field {
 	}
 
 static const struct field worker_field[] = {
-	/* Every call reads these, and they are seldom written. */
+	/* Every call reads these fields, and they are seldom written. */
 	FIELD(struct twi_worker, state, "every call reads"),
 	FIELD(struct twi_worker, fork_epoch, "every call reads"),
 	FIELD(struct twi_worker, sweeping, "every call reads"),
@@ -39,7 +40,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, owner, "every call reads"),
 	FIELD(struct twi_worker, pending_limit, "every call reads"),
 	FIELD(struct twi_worker, wake_before_ns, "every call reads"),
-	/* All producers write it if there is a limit. */
+	/* All producers write this field if the engine has a limit. */
 	FIELD(struct twi_worker, slots_taken, "limit"),
 	/* Any thread writes these. */
 	FIELD(struct twi_worker, park, "reasons to wake up"),
@@ -51,8 +52,7 @@ static const struct field worker_field[] = {
 	FIELD(struct twi_worker, early_reported, "reasons to wake up"),
 	FIELD(struct twi_worker, cancelled_sum, "reasons to wake up"),
 	/*
-	 * The worker's own fields begin here. All later fields are in these lines, or in later
-	 * ones.
+	 * The worker's own fields begin here. All later fields are in this line or in later ones.
 	 */
 	FIELD(struct twi_worker, wheel, "worker"),
 };
@@ -116,7 +116,7 @@ Test(layout, worker_fields_share_a_line_only_by_user)
 	check_int(_Alignof(struct twi_worker) % TWI_CACHE_LINE, 0);
 }
 
-/* A thread's lane must not share a line with the next thread's lane. */
+/* Lanes of two threads must not share a line. */
 Test(layout, lane_shares_no_line_with_the_next_lane)
 {
 	check_lines(lane_field, COUNT_OF(lane_field));
@@ -125,14 +125,15 @@ Test(layout, lane_shares_no_line_with_the_next_lane)
 	check_int(offsetof(struct twi_worker, near.lane) % TWI_CACHE_LINE, 0);
 }
 
-/* A reading of the counter must need one line only. A sample writes that line every 10 us. */
+/* Reading the counter clock must need only one line. That line is written every 10 us, by a
+ * sample. */
 Test(layout, reading_the_counter_needs_one_line)
 {
 	check_at_most(offsetof(struct twi_clock_tsc, offset_ns) + sizeof(int64_t), TWI_CACHE_LINE);
 	check_int(offsetof(struct tw_engine, own_clock) % TWI_CACHE_LINE, 0);
 }
 
-/* A timeout must be exactly one line, because it is read as one. */
+/* A timeout must be exactly one cache line, because the library reads it as one. */
 Test(layout, timeout_is_exactly_one_line)
 {
 	check_int(sizeof(struct twi_node), TWI_CACHE_LINE);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancels a chain in each place: in a ring, in a link queue, in the wheel, queued to be filed anew,
- * and while it has points to make up for. Another thread cancels it, or a callback on the worker.
- * The chain's two blocks must be given back once, not twice. test_periodic_rejections.c checks that
- * they are given back at all.
+ * Cancels chains of periodic timeouts in each place: in a ring, in a link queue, in the wheel, in a
+ * queue to be filed again, and while runs are to be made up for. Another thread cancels, or a
+ * callback on the worker. A chain has two blocks. Each must be given back once, not twice.
+ * test_periodic_rejections.c checks that they are given back at all.
  */
 #include "periodic_scene.h"
 #include "ringless.h"
 
 #include <stdlib.h>
 
-/* If a block is given back twice, it is given out twice. */
+/* If a block is given back twice, two of these timeouts get it. */
 enum { CHAINS = 700, BLOCKS = 4 * CHAINS };
 
 static int by_node(const void *left, const void *right)
@@ -58,7 +58,7 @@ static bool place_moved(enum place place)
 	       place == WHEELED_AND_QUEUED;
 }
 
-/* The chains stay in that place, because the worker is held. */
+/* Brings all chains into the place. They stay there, because the worker is held. */
 static void place_reach(struct fixture *fixture, struct probe *probe, struct tw_handle *handle,
 			enum place place, struct gate *gate)
 {
@@ -127,8 +127,8 @@ static void on_killer(struct tw_handle self, void *arg)
 static const struct tw_kind killer_kind = TW_KIND(on_killer, NULL);
 
 /*
- * If `first`, the killer runs before the chains of its tick, otherwise after them. At 95 ms they
- * have points to make up for.
+ * If `first` is true, the killer runs before the chains of its tick, otherwise after them. If `ms`
+ * is 95, the chains have missed runs to make up for.
  */
 static void killed_by_a_callback(int64_t ms, bool first)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives back a row of blocks at once. The warm blocks, the magazines, their order and the
- * prefetched line must be the same as by single calls.
+ * Gives blocks back to a stock, as single blocks and as rows of several blocks in one call. Both
+ * must leave the same warm blocks and the same magazines, in the same order and with the same
+ * prefetched blocks.
  *
- * Seen to fail: a row that is not linked to the blocks before it, or forgets its own end; the last
- * blocks of a row not known to the next row; more blocks given than a magazine holds; no block kept
- * warm; a flush that leaves the warm blocks, or one of the two magazines.
+ * Seen to fail: a row that is not linked to the blocks before it, or whose own end is forgotten;
+ * the last blocks of a row that the next row does not see; more blocks given than a magazine holds;
+ * no block kept warm; a flush that leaves the warm blocks, or one of the two magazines.
  */
 #include "check.h"
 #include "memory/pool.h"
@@ -22,7 +23,7 @@ enum {
 	ROUNDS = 50,
 };
 
-/* One stock and its blocks. */
+/* A stock and the blocks that it gets. */
 struct side {
 	struct twi_stock stock;
 	_Alignas(TWI_BLOCK_BYTES) struct twi_block block[BLOCKS];
@@ -56,7 +57,7 @@ static void give_a_row(size_t from, size_t count)
 	twi_pool_give_many_warm(&in_rows.stock, row, count);
 }
 
-/* Compares block by block which block is next, and which is prefetched. */
+/* Compares two chains block by block: which block comes next, and which is prefetched. */
 static void chains_check(const struct twi_block *a, const struct twi_block *b)
 {
 	for (; a != NULL && b != NULL; a = a->next, b = b->next) {
@@ -83,7 +84,7 @@ static void sides_check(void)
 		check_int(index_of(&in_rows, b->give_last), index_of(&singly, a->give_last));
 }
 
-/* Gives rows of up to `most` blocks, until no blocks are left. */
+/* Gives rows of up to `most` blocks until all blocks are given, and compares. */
 static void rows_check(struct random *random, size_t most)
 {
 	size_t given = 0;
@@ -113,7 +114,7 @@ Test(pool, a_row_is_given_as_by_single_calls)
 	rows_check(&random, BLOCKS);
 }
 
-/* If a stock keeps nothing, it passes the blocks on one by one. */
+/* A stock that keeps nothing must pass the blocks of a row on one by one. */
 Test(pool, a_row_of_a_stock_that_keeps_nothing)
 {
 	struct twi_stock other;
@@ -130,8 +131,8 @@ Test(pool, a_row_of_a_stock_that_keeps_nothing)
 }
 
 /*
- * After a flush the depot must have all blocks of the stock, each once. So a thread that ends loses
- * none.
+ * A flush must move each block of the stock to the depot exactly once. So a thread that ends loses
+ * no block.
  */
 static void flush_check(size_t given)
 {

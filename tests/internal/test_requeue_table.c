@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A rejected timeout is pending again, in each combination of two conditions: another thread's
- * reschedule has queued it in the same turn or not, or its kind is owner-only; and a thread waits
- * for it or not. The test looks at the state word, because a wrong bit there shows in some calls
- * only.
+ * After an executor has rejected a timeout, the timeout is pending again. The test checks this in
+ * each combination of conditions. Another thread's reschedule has queued the timeout in the same
+ * turn, or not, or the kind is owner-only. A thread waits for the timeout, or not. The test reads
+ * the state word, because a wrong bit there affects only some calls.
  *
- * Seen to fail: the waiter bit kept by the step back (the owner's call returns CANCELLED for a
- * pending timeout); no wake-up of the waiter.
+ * Seen to fail: a waiter bit that stays when the timeout is pending again (the owner's call returns
+ * CANCELLED for a pending timeout); no wake-up of the waiter.
  */
 #include "dispatch_scene.h"
 
@@ -22,7 +22,7 @@ enum {
 	CASES = 8, /* no other thread may reschedule an owner-only timeout */
 };
 
-/* The owner's action when the timeout is pending again. */
+/* What the owner does when the timeout is pending again. */
 enum then { CANCELS, MOVES, LEAVES, THENS };
 
 static struct {
@@ -79,7 +79,8 @@ static bool batch_has(const struct tw_due *due, size_t count)
 }
 
 /*
- * The waiting thread sets the bit before it sleeps. The test runner limits the time of this loop.
+ * Starts the waiter, and returns when it has set the bit, which it does before it sleeps. Only the
+ * test runner limits the time of this loop.
  */
 static void waiter_begin(void)
 {
@@ -89,8 +90,8 @@ static void waiter_begin(void)
 }
 
 /*
- * The first batch has only other timeouts. Another thread's reschedule to the past, in the same
- * turn, then queues ours.
+ * Called for each batch. The first batch has only other timeouts. During it, another thread
+ * reschedules our timeout to the past, which queues it in the same turn.
  */
 static void on_batch(const struct tw_due *due, size_t count)
 {
@@ -119,7 +120,8 @@ static void scene_open(int variant)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&scene.fixture, &options);
 	check_int(tw_engine_start(scene.fixture.engine), 0);
-	/* A full batch of earlier timeouts, so that ours is in another batch of the same turn. */
+	/* A full batch of earlier timeouts, so that ours comes in a later batch of the same
+	 * turn. */
 	for (int i = 0; i < TWI_DUE_BATCH; i++)
 		must_schedule_at(scene.fixture.engine, 0, &count_kind, &others);
 	probe_init(&scene.probe, scene.fixture.engine);
@@ -129,7 +131,7 @@ static void scene_open(int variant)
 	executor.inside = on_batch;
 }
 
-/* All of this happens in one turn. */
+/* Polls once. The executor rejects the timeout in that turn. */
 static void scene_reject(void)
 {
 	uint64_t expected = twi_word_to(scene.handle.generation, TWI_WORD_DUE);
@@ -174,7 +176,8 @@ static void check_pending_word(void)
 }
 
 /*
- * Polls in the ticks before this time, too, because each tick offers a part of the rejected ones.
+ * Also polls in the ticks before `now_ns`, because each tick offers only a part of the rejected
+ * timeouts.
  */
 static void polls_until(int64_t now_ns)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter `rescheduled` is exact per engine, for each thread and each kind of reschedule. It is
- * complete when stop has ended. The short code path names the engine in a pin meanwhile
- * (thread/pin.h).
+ * The counter `rescheduled` must be exact for each engine, whichever thread reschedules and
+ * however. It must be complete when stop has returned. The fast path of reschedule holds a pin on
+ * the engine until it has counted (thread/pin.h).
  *
- * Seen to fail: the short path's count left out, made twice, or made in the first lane; the long
- * path's count left out, or not atomic in the shared lane; a detached thread that keeps its pin, or
- * a pin for threads of the shared lane; no wait for pins in finish; pins of a parent's threads kept
- * in its child.
+ * Seen to fail: a fast path whose count is left out, made twice, or made in the first lane; a slow
+ * path whose count is left out, or not atomic in the shared lane; a detached thread that keeps its
+ * pin, or a pin for threads of the shared lane; a finish that does not wait for pins; pins of the
+ * parent's threads kept in a forked child.
  */
 #include "engine/engine.h"
 
@@ -24,7 +24,7 @@
 enum {
 	ENGINES = 3,
 	THREADS = 3,
-	/* If threads have no lane of their own, they share the last one. */
+	/* More threads than lanes. Threads without a lane of their own share the last one. */
 	CROWD = TWI_LANES + 6,
 };
 
@@ -46,7 +46,8 @@ static void count_check(struct tw_engine *engine, uint64_t count)
 	check_int(stats_of(engine).rescheduled, count);
 }
 
-/* Several threads. Each has its own timeout in each engine, and one that all share. */
+/* Each of several threads has its own timeout in each engine. All threads also share one timeout
+ * per engine. */
 
 struct mover {
 	pthread_t thread;
@@ -61,7 +62,7 @@ static void move(struct mover *mover, int engine, struct tw_handle handle, int64
 	mover->done[engine] += tw_reschedule_at(handle, deadline_ns) == TW_RESCHEDULE_DONE;
 }
 
-/* Mostly to later times. The shared timeouts also move to earlier times. */
+/* Moves the thread's own timeouts to later times, and the shared ones to earlier times as well. */
 static void *moves(void *argument)
 {
 	struct mover *mover = argument;
@@ -107,8 +108,8 @@ Test(reschedule_count, counts_of_several_engines_are_exact, .timeout = 100)
 }
 
 /*
- * More threads than lanes run at once. Each counts in its lane, and the threads of the last lane
- * meet there.
+ * More threads than lanes run at once. Each counts in its lane. Several threads count in the last
+ * lane at the same time.
  */
 
 struct member {
@@ -157,7 +158,8 @@ Test(reschedule_count, counts_add_up_with_more_threads_than_lanes, .timeout = 10
 }
 
 /*
- * Threads have the same lane one after the other. Each also gives it back and has none for a time.
+ * Threads use the same lane one after the other. Each thread also gives the lane back and has none
+ * for a time.
  */
 
 static void *one_more(void *argument)
@@ -192,7 +194,7 @@ Test(reschedule_count, goes_on_with_the_next_thread_of_a_lane, .timeout = 100)
 	fixture_close(&fixture);
 }
 
-/* The owner of a loop, outside and inside a turn, to later and to earlier times. */
+/* The owner of a loop reschedules outside and inside a turn, to later and to earlier times. */
 
 static void on_move(struct tw_handle self, void *arg)
 {
@@ -254,7 +256,8 @@ Test(reschedule_count, only_what_was_done)
 }
 
 /*
- * Each engine has the memory of the one before. A thread reschedules until the engine has stopped.
+ * Each engine gets the memory of the engine before. A thread reschedules until its engine has
+ * stopped. Its last count must not go to the next engine.
  */
 
 static void *engine_memory;
@@ -346,7 +349,8 @@ Test(reschedule_count, is_of_no_later_engine, .timeout = 100)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* In a child. In the parent another thread was between its swap and its count. */
+/* The parent forks while one of its threads has rescheduled and not yet counted. The child's
+ * counts must still be exact. */
 
 static struct fixture fixture;
 static struct tw_handle moved;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of lanes: full rings, no rings, and stale entries.
+ * The rings of lanes: full rings, lanes without a ring, and stale entries (entries whose block
+ * serves a later timeout).
  *
- * Seen to fail: a full ring that always has free places, or never again; no memory taken for a
+ * Seen to fail: a full ring that always has free entries, or never again; no memory allocated for a
  * ring; a timeout in a link queue given back by its canceller, or reported as INIT; a cancelled
- * timeout in a ring left to the worker, or not kept warm; an old entry taken although the node is
- * another engine's (both checks left out, because one makes up for the other), or although the node
- * was born in INIT and then rejected; a check for repeats that goes beyond the batch; a finish that
- * leaves the rings.
+ * timeout in a ring left to the worker, or not kept warm; a stale entry transferred although its
+ * node belongs to another engine (both checks left out, because either is enough), or although its
+ * node was in INIT for a schedule that was then rejected; a check for repeated entries that goes
+ * beyond the batch; a finish that does not empty the rings.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -61,7 +62,7 @@ static struct tw_handle *handles_make(size_t count)
 	return handles;
 }
 
-/* They are due at the same time or one after the other. */
+/* Schedules `count` timeouts, whose deadlines repeat every seven. */
 static void schedule_many(const struct fixture *fixture, size_t count, atomic_int *fired,
 			  struct tw_handle *handles)
 {
@@ -71,7 +72,7 @@ static void schedule_many(const struct fixture *fixture, size_t count, atomic_in
 					   &count_kind, fired);
 }
 
-/* Cancels every `step`th timeout. Returns how many. */
+/* Cancels every `step`th timeout. Returns how many it cancelled. */
 static int cancel_some(const struct tw_handle *handles, size_t count, size_t step)
 {
 	int cancelled = 0;
@@ -85,7 +86,7 @@ static int cancel_some(const struct tw_handle *handles, size_t count, size_t ste
 
 Test(ring, what_finds_no_room_goes_by_the_link_queue)
 {
-	/* A step of three must leave out the last two. */
+	/* A multiple of three, so that cancelling every third timeout leaves the last two. */
 	size_t count = (TWI_RING_ENTRIES + OVERFLOW) / 3 * 3;
 	struct tw_handle *handles = handles_make(count);
 	atomic_int fired = 0;
@@ -98,11 +99,11 @@ Test(ring, what_finds_no_room_goes_by_the_link_queue)
 	schedule_many(&fixture, count, &fired, handles);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	check_true(linked(&lane_of(&fixture)->ingress, &lane_of(&fixture)->ingress_out));
-	/* In the ring and in the queue, up to its last one. */
+	/* Cancels timeouts in the ring and in the link queue, up to the queue's last one. */
 	cancelled = cancel_some(handles, count, 3);
 	check_int(tw_cancel(handles[count - 1]), TW_CANCEL_DONE);
 	check_int(tw_timeout_state(handles[count - 2]), TW_STATE_INIT);
-	/* A node that is cancelled in the queue must leave the queue before it serves again. */
+	/* A node that was cancelled in the queue must leave the queue before it can serve again. */
 	schedule_many(&fixture, OVERFLOW, &fired, handles);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * FAR_MS * NS_PER_MS);
@@ -127,7 +128,7 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 	gate_hold(&fixture, &gate);
 	schedule_many(&fixture, TWI_RING_ENTRIES, &fired, filling);
 	check_int(cancel_some(handles, MANY, 2), MANY / 2);
-	/* A reschedule to earlier, in the wheel, takes the same path. */
+	/* A timeout in the wheel that is rescheduled to earlier also goes through that queue. */
 	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	check_true(linked(&lane_of(&fixture)->cancelled, &lane_of(&fixture)->cancelled_out));
 	gate_open(&gate);
@@ -141,7 +142,7 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 	free(filling);
 }
 
-/* Goes round and round, because the ring has fewer places than entries come. */
+/* More timeouts pass through the ring than it has entries, so each entry is used again. */
 Test(ring, places_serve_again)
 {
 	struct tw_handle *handles = handles_make(TWI_RING_ENTRIES);
@@ -177,7 +178,7 @@ Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
 	fixture_flush(&fixture);
 	check_true(lane_of(&fixture)->ring.entry == NULL);
 	gate_hold(&fixture, &gate);
-	/* These are in the wheel. */
+	/* These timeouts are in the wheel. */
 	check_int(cancel_some(&handles[MANY / 2], MANY / 2, 5), MANY / 10);
 	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	gate_open(&gate);
@@ -188,7 +189,8 @@ Test(ring, without_memory_for_it_all_goes_by_the_link_queues)
 	fixture_close(&fixture);
 }
 
-/* One block served several timeouts. Only the last may be transferred, and only once. */
+/* One block serves several timeouts, each with an entry in the ring. Only the last timeout may
+ * be transferred, and only once. */
 Test(ring, a_cancelled_one_is_free_at_once)
 {
 	struct tw_handle first, next, last;
@@ -217,12 +219,13 @@ Test(ring, a_cancelled_one_is_free_at_once)
 	check_int(atomic_load(&fired), 0);
 	fixture_advance(&fixture, 20 * NS_PER_MS);
 	check_int(atomic_load(&fired), 1);
-	/* The gate was transferred, too. */
+	/* Two, because the gate was transferred too. */
 	check_int(stats_of(fixture.engine).transferred, 2);
 	fixture_close(&fixture);
 }
 
-/* Entries of two lives, with others between them. The first entry transfers the second life. */
+/* The ring has two entries of one block, for an earlier and a later timeout, and another entry
+ * between them. The first entry already transfers the later timeout. */
 Test(ring, an_old_entry_brings_the_next_timeout)
 {
 	struct tw_handle first, between, last;
@@ -247,7 +250,8 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 	fixture_close(&fixture);
 }
 
-/* The place behind the last entry still has the entry of a round ago, for the same block. */
+/* After the ring's last entry comes an old entry from the round before, with the same block. The
+ * worker must ignore it. */
 Test(ring, an_entry_of_the_round_before_says_nothing)
 {
 	atomic_int fired = 0;
@@ -257,7 +261,7 @@ Test(ring, an_entry_of_the_round_before_says_nothing)
 
 	fixture_open(&fixture, NULL);
 	gate_hold(&fixture, &gate);
-	/* All places must name one block. */
+	/* Makes all entries of the ring name one block. */
 	for (int i = 0; i < TWI_RING_ENTRIES; i++) {
 		handle = must_schedule(fixture.engine, FAR_MS * NS_PER_MS, &count_kind, &fired);
 		check_int(tw_cancel(handle), TW_CANCEL_DONE);
@@ -280,7 +284,7 @@ struct other {
 	size_t count;
 	atomic_int *fired;
 	int done;
-	bool same; /* a schedule took a cancelled block at once */
+	bool same; /* its schedule got the block of a cancelled timeout at once */
 	uint32_t lane;
 };
 
@@ -318,7 +322,8 @@ Test(ring, another_thread_cancels_before_the_transfer)
 	fixture_close(&fixture);
 }
 
-/* The other engine's worker is held, so that ours finds the timeout in INIT. */
+/* The other engine's worker is held, so its timeout is still in INIT when our worker finds the
+ * old entry. */
 Test(ring, an_old_entry_takes_nothing_of_another_engine)
 {
 	struct tw_handle first, next;
@@ -354,7 +359,7 @@ Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
 	struct gate other_gate;
 	struct tw_options options = fixture_options();
 
-	/* The engine is never polled, so only the finish reads its ring. */
+	/* The engine is never polled, so only its finish reads the ring. */
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&ours, &options);
 	engine_use_rings(ours.engine);
@@ -406,7 +411,7 @@ Test(ring, a_lane_changes_hands_with_entries_in_its_ring)
 	fixture_close(&fixture);
 }
 
-/* Consecutive entries name one block, also if a batch ends between them. */
+/* Consecutive entries name the same block, and a batch ends after each of them. */
 Test(ring, batches_of_one_lose_no_timeout)
 {
 	struct tw_options options = fixture_options();
@@ -432,7 +437,7 @@ Test(ring, batches_of_one_lose_no_timeout)
 	fixture_close(&fixture);
 }
 
-/* No thread polls this loop, so all entries are in the ring when stop does the work. */
+/* No thread polls this loop, so all entries are in the ring when stop hands them back. */
 Test(ring, stop_hands_back_what_is_in_a_ring)
 {
 	struct tw_options options = fixture_options();
@@ -456,7 +461,8 @@ Test(ring, stop_hands_back_what_is_in_a_ring)
 	free(handles);
 }
 
-/* A rejected schedule has been born, and an old entry names its block. */
+/* An old entry names the block of a schedule that was rejected. The engine must not transfer
+ * that block. */
 Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 {
 	struct tw_options options = fixture_options();
@@ -478,8 +484,8 @@ Test(ring, an_old_entry_takes_nothing_that_was_rejected)
 	thread_run(other_schedule, &other);
 	check_int(other.done, 1);
 	/*
-	 * The block given last is taken first. Then the rejected schedule takes the block of the
-	 * first timeout.
+	 * The stock gives out the block that was given back last. So `next` gets the block of
+	 * `second`, and the rejected schedule gets that of `first`.
 	 */
 	next = must_schedule(fixture.engine, 5 * NS_PER_MS, &count_kind, &fired);
 	check_true(next.node == second.node);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker that spins before a deadline. The test's own clock stands still during the spin, so the
- * spin does not end by itself. If it ends, the worker has seen the event that ends it.
+ * A worker that spins before a deadline. The test's clock stands still during the spin, so time
+ * does not end it. If the spin ends, the worker has seen another event.
  *
  * Seen to fail: a spin that does not look at the park's word, or at the clock; a spin that does not
  * begin; a spin that begins without a deadline.
@@ -27,7 +27,7 @@ static int64_t own_now_ns(struct tw_clock *clock)
 	return atomic_load(&now_ns);
 }
 
-/* A sleep must not end by itself either. */
+/* A sleep must not end because of time either. */
 static int64_t own_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	(void)clock;
@@ -69,7 +69,7 @@ static void nap(void)
 	(void)nanosleep(&ms, NULL);
 }
 
-/* Waits until the worker has read its clock many times. It must not make a turn. */
+/* Waits until the worker has read its clock a thousand times more. */
 static void spinning_await(void)
 {
 	int64_t before = atomic_load(&reads);
@@ -107,7 +107,7 @@ static struct tw_engine *spinner_open(atomic_int *runs)
 	struct tw_engine *engine = engine_open();
 	uint64_t turns_before;
 
-	/* It is due at 6 ms, and the spin begins half a millisecond before. */
+	/* The timeout is due at 6 ms, and the spin begins half a millisecond before. */
 	atomic_store(&now_ns, 6 * TICK_NS - 1);
 	check_int(tw_schedule_at(engine, 5 * TICK_NS + 1, &count_kind, runs, NULL), 0);
 	spinning_await();
@@ -130,7 +130,8 @@ Test(spin, ends_with_the_deadline)
 	struct tw_engine *engine = spinner_open(&runs);
 	uint64_t parks_before = parks(engine);
 
-	/* The worker must not park during the spin. It may have parked before the schedule. */
+	/* The worker must not park during the spin, although it may have parked before the
+	 * schedule. */
 	spinning_await();
 	check_int(parks(engine), parks_before);
 	atomic_store(&now_ns, 6 * TICK_NS);
@@ -169,7 +170,8 @@ Test(spin, is_ended_by_an_earlier_deadline)
 	engine_close(engine);
 }
 
-/* It must sleep until the spin begins, or if nothing is due, and must not read the clock then. */
+/* Before the spin begins, or if nothing is due, the worker must sleep. It must not read the
+ * clock then. */
 Test(spin, does_not_begin_before_its_time)
 {
 	atomic_int runs = 0;
@@ -193,7 +195,8 @@ Test(spin, does_not_begin_before_its_time)
 	engine_close(engine);
 }
 
-/* The thread that moves a virtual clock wakes the worker, so there is nothing to spin for. */
+/* With a virtual clock the worker must not spin. The thread that moves the clock wakes it, so a
+ * spin would gain nothing. */
 Test(spin, is_nothing_for_a_virtual_clock)
 {
 	struct tw_engine *engine = NULL;

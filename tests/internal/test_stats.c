@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters, one by one, with exact figures. In each other test the fixture checks that they add
- * up.
+ * Exact figures for each counter. (In every other test the fixture checks that the counters add
+ * up.)
  *
  * Seen to fail: a cancel in the link queue not counted as early, or that of a chain in its run
- * counted so; each kind of reschedule not counted; timeouts that the sweep frees left out of the
- * reclaimed ones; each cause of a wake-up taken for the next one; a backlog counted once per turn
- * as catch-up.
+ * counted as early; each kind of reschedule not counted; timeouts that the sweep frees not counted
+ * as reclaimed; each cause of a wake-up counted as the next one; a backlog counted as catch-up in
+ * every turn instead of once.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -39,7 +39,8 @@ static void early_in(bool ringless)
 	(void)far_schedule(&fixture);
 	check_int(stats_of(fixture.engine).ingress, 3);
 	cancel_must(early);
-	/* A cancel takes it out of a ring at once. In a queue it stays until the worker comes. */
+	/* A cancelled timeout leaves a ring at once. In a link queue it stays until the worker
+	 * takes it. */
 	check_int(stats_of(fixture.engine).ingress, ringless ? 3 : 2);
 	check_int(stats_of(fixture.engine).cancelled_early, ringless ? 0 : 1);
 	gate_open(&gate);
@@ -67,7 +68,7 @@ static void on_stop_itself(struct tw_handle self, void *arg)
 	atomic_store((atomic_int *)arg, tw_cancel(self));
 }
 
-/* The chain was in the wheel. */
+/* The chain had reached the wheel before its run, so its cancel is not early. */
 Test(stats, a_chain_stopped_in_its_run_is_not_early)
 {
 	static const struct tw_kind kind = TW_KIND(on_stop_itself, NULL);
@@ -106,7 +107,7 @@ Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 	fixture_close(&fixture);
 }
 
-/* The sweep frees the timeouts that a hand-back cancels. */
+/* Timeouts that are cancelled during a hand-back, so that stop's sweep frees them. */
 static struct tw_handle swept[2];
 
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -170,12 +171,12 @@ Test(stats, each_done_reschedule_is_counted_once)
 	fixture_flush(&fixture);
 	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 3);
-	/* This thread has never used the library. */
+	/* Reschedules in a thread that has never used the library before. */
 	check_int(pthread_create(&thread, NULL, reschedule_elsewhere, &handle), 0);
 	check_int(pthread_join(thread, &outcome), 0);
 	check_int((intptr_t)outcome, TW_RESCHEDULE_DONE);
 	moved_check(&fixture, 4);
-	/* On the worker, to an earlier deadline. */
+	/* Reschedules on the worker, to an earlier deadline. */
 	must_schedule(fixture.engine, 1, &move_kind, &handle);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
 	check_int(runs, 1);
@@ -186,7 +187,7 @@ Test(stats, each_done_reschedule_is_counted_once)
 	fixture_close(&fixture);
 }
 
-/* The owner of a loop, with owner-only timeouts. */
+/* The owner of a loop reschedules owner-only timeouts. */
 Test(stats, rescheduled_by_an_owner)
 {
 	struct tw_kind own = count_kind;
@@ -207,7 +208,7 @@ Test(stats, rescheduled_by_an_owner)
 	fixture_close(&fixture);
 }
 
-/* Waits until the worker sleeps. Returns its counts by then. */
+/* Waits until the worker sleeps. Returns the counters at that time. */
 static struct tw_stats asleep(struct fixture *fixture)
 {
 	struct tw_stats stats;
@@ -243,12 +244,13 @@ Test(stats, each_wake_is_counted_by_its_cause, .timeout = 60)
 	wakes_check(&fixture, 0, 0, 0);
 	must_schedule(fixture.engine, 10 * NS_PER_MS, &count_kind, &runs);
 	wakes_check(&fixture, 0, 1, 0);
-	/* This is later than the end of the worker's sleep. */
+	/* This deadline is later than the end of the worker's sleep, so it must not wake the
+	 * worker. */
 	(void)far_schedule(&fixture);
 	wakes_check(&fixture, 0, 1, 0);
 	fixture_flush(&fixture);
 	wakes_check(&fixture, 0, 1, 1);
-	/* This step is too short, so nothing is due. */
+	/* The step is too short for anything to be due. */
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
 	wakes_check(&fixture, 0, 1, 2);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 20 * NS_PER_MS), 0);
@@ -259,7 +261,7 @@ Test(stats, each_wake_is_counted_by_its_cause, .timeout = 60)
 	fixture_close(&fixture);
 }
 
-/* In ticks of 1 ms. */
+/* catch_up_ticks counts the ticks that passed before the worker came to them. A tick is 1 ms. */
 Test(stats, ticks_made_up_for_are_counted)
 {
 	struct fixture fixture;
@@ -267,7 +269,7 @@ Test(stats, ticks_made_up_for_are_counted)
 	fixture_open(&fixture, NULL);
 	must_schedule_at(fixture.engine, 10 * NS_PER_MS - 1, &count_kind, &runs);
 	fixture_flush(&fixture);
-	/* The first moment at which it may run. */
+	/* This is the first moment at which it may run, so no tick was made up for. */
 	fixture_advance_to(&fixture, 10 * NS_PER_MS);
 	check_int(runs, 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 0);
@@ -277,7 +279,7 @@ Test(stats, ticks_made_up_for_are_counted)
 	fixture_advance_to(&fixture, 27 * NS_PER_MS);
 	check_int(runs, 3);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 7);
-	/* Nothing was due meanwhile, and this deadline is past. */
+	/* Nothing was due meanwhile. A timeout with a past deadline is not catch-up either. */
 	fixture_advance_to(&fixture, 50 * NS_PER_MS);
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
 	fixture_flush(&fixture);
@@ -301,12 +303,12 @@ Test(stats, catch_up_ticks_of_a_backlog)
 	for (int i = 0; i < 3; i++)
 		check_int(tw_engine_poll(fixture.engine, 1), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8);
-	/* The deadline is past, so it is overdue since the poll before. */
+	/* The deadline is past, so the timeout has been overdue since the last poll. */
 	must_schedule_at(fixture.engine, 0, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 15 * NS_PER_MS), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 8 + 4);
-	/* More than the worker takes out of the wheel at once. */
+	/* More timeouts than the worker takes out of the wheel in one batch. */
 	for (int i = 0; i < 1000; i++)
 		must_schedule_at(fixture.engine, 20 * NS_PER_MS - 1, &count_kind, &runs);
 	check_int(tw_clock_set(fixture.clock, 30 * NS_PER_MS), 0);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cases of edges that no other harness covers, as mutants have shown. E12: a thread learns by
- * destroy or by the state that an engine has stopped; a stop finishes an engine with the hook that
- * another stop has left; the thread that took an engine over has ended, or its worker is about to;
- * a start after one that failed. E7: a lane changes hands with nothing else. E4: a node that
- * another engine uses by then, and a cancel before its transfer and after it. E9: a clock wakes an
- * engine in reused memory, or is freed by its second user.
+ * Cases of edges that no other harness covers; surviving mutants have shown them. E12: a thread
+ * learns by destroy or by tw_engine_state that an engine has stopped. A stop finishes an engine
+ * with the hook that another stop has left. The thread that took an engine over has ended, or its
+ * worker is about to end. A start follows one that failed. E7: a lane changes hands, and nothing
+ * else orders its two owners. E4: another engine uses the node by now. A cancel comes before the
+ * transfer, or after it. E9: a clock wakes an engine in reused memory. The second user of a clock
+ * frees it.
  *
- * Seen to fail: the loads of the life in destroy and in state relaxed, the failed step to STALLED
- * without acquire, STALLED without release, the step to STARTING relaxed, adoption relaxed, a dying
- * worker's last wake outside its section, the lane's number given or taken relaxed, the node's
- * engine stored or loaded relaxed, the cancel in ingress and in the wheel without release, the word
- * loaded relaxed by get, a birth relaxed, attach without release, attach without acquire, the load
- * of busy relaxed.
+ * Seen to fail with these defects: the engine's state loaded relaxed in destroy or in
+ * tw_engine_state; the failed step to STALLED without acquire; STALLED without release; the step to
+ * STARTING relaxed; adoption relaxed; a dying worker's last wake outside its critical section; the
+ * lane's number given or taken relaxed; the node's engine stored or loaded relaxed; the cancel in
+ * ingress, or in the wheel, without release; the state word loaded relaxed by tw_timeout_get; a
+ * birth relaxed; attach without release; attach without acquire; the load of busy relaxed.
  */
 #include "memory/memory.h"
 #include "worker/state.h"
@@ -27,13 +28,13 @@ static struct probe one, two;
 static struct tw_clock *the_clock;
 static struct tw_engine *first_engine;
 
-/* Memory as an allocator of the user's gives it: used before, and soon used again. */
+/* A user's allocator whose memory is not zero when given, and is overwritten when released. */
 static struct {
 	_Alignas(TWI_CACHE_LINE) char block[ARENA_BLOCKS][ARENA_BYTES];
 	unsigned used;
 } arena;
 
-static const struct tw_allocator *built_in; /* for slabs */
+static const struct tw_allocator *built_in; /* allocates the slabs */
 
 static void *arena_allocate(void *context, size_t bytes, size_t align)
 {
@@ -59,7 +60,7 @@ static void arena_begin(void)
 	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
 }
 
-/* A stop has closed the engine and not waited; its worker is about to finish. */
+/* A stop has closed the engine and did not wait for the end. The worker is about to finish. */
 static void open_closed(void)
 {
 	struct tw_options options;
@@ -90,7 +91,7 @@ static void look_if_stopped(void)
 		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
-/* A thread of the user's, which no thread joins. */
+/* A user's hook for threads, which never joins the thread that it creates. */
 static int thread_of_mine(void *context, void *(*body)(void *arg), void *arg)
 {
 	pthread_t thread;
@@ -141,7 +142,7 @@ static void open_threadless(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-/* A start has failed before, and left a timeout behind. */
+/* An earlier start has failed, and one timeout has been waiting since. */
 static void open_stalled(void)
 {
 	open_threadless();
@@ -159,7 +160,7 @@ static void start(void)
 
 static unsigned tries;
 
-/* The user's data. It needs no atomics, because there is one start at a time. */
+/* The user's own data. It needs no atomics, because the library makes one start at a time. */
 static int no_thread_counted(void *context, void *(*body)(void *arg), void *arg)
 {
 	tries++;
@@ -196,7 +197,10 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		pthread_exit(NULL);
 }
 
-/* No worker is left, and the thread that finishes the engine ends at its first hand-back. */
+/*
+ * The engine has no worker. The thread that finishes the engine calls pthread_exit in its first
+ * hand-back.
+ */
 static void open_orphan(void)
 {
 	open_threadless();
@@ -228,7 +232,7 @@ static void flush(void)
 	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-/* While another thread flushes too, each has its own ticket. */
+/* Another thread flushes too, so each must get its own ticket. */
 static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
@@ -273,7 +277,7 @@ static void get_if_cancelled(void)
 		MODEL_CHECK(before_cancel == 1);
 }
 
-/* Due. The same thread takes its node next. */
+/* The timeout is due. The thread that runs it takes its node for the next timeout. */
 static void open_due(void)
 {
 	world_open(NULL);
@@ -295,7 +299,7 @@ static void look_if_stale(void)
 		MODEL_CHECK(one.ran == 1);
 }
 
-/* Another engine. Its timeouts get the blocks of the first engine's. */
+/* A second engine, whose timeouts get the blocks that the first engine's timeouts had. */
 static void open_two(void)
 {
 	struct tw_options options;
@@ -393,7 +397,7 @@ static void open_cancels(void)
 	world_schedule(&two, &probe_kind, TW_NEVER);
 }
 
-/* As threads that take no block: only the lane's number goes from one to the other. */
+/* Neither thread takes a block, so the lane's number is all that passes from one to the other. */
 static void cancel_one(void)
 {
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of the protocols that no other harness covers, as mutants have shown. Slabs are not lost,
- * and not made beyond the cap; a slab that could not be made is not counted. Slots of the limit,
- * units, lanes and engines are counted by two threads at once. A thread ends in a hand-back before
- * it had begun to run. Flush returns when the worker has died. A node goes back to the pool when
- * its state word is at rest, and not before. Cancel counts the timeouts that it has cancelled, and
- * none of them is dispatched.
+ * Steps of the protocols that no other harness covers; surviving mutants have shown them. Slabs:
+ * none is lost, none is made beyond the cap, and one that could not be made is not counted. Counts:
+ * two threads at once count slots of the limit, units, lanes and engines. Ends: a thread ends in a
+ * hand-back before it has begun to run. Flush returns although the worker has died. A node goes
+ * back to the pool only when its state word is at rest. Cancel counts the timeouts that it cancels,
+ * and the worker dispatches none of them.
  *
- * Seen to fail: the swap that installs a slab, counts it, or tells of too many engines, in two
- * steps; the counts of slabs that failed, places, units, lanes and engines in two steps; the
- * loser's slab left out; the step from STOPPING_STARTING to STOPPING left out; no word to flushers
- * at the worker's end; the node given before its end; the account before the swap; the push before
- * the count; a failed swap ignored in a batch.
+ * Seen to fail with these defects: two steps instead of one swap where a slab is installed or
+ * counted, or where too many engines are reported; the counts of failed slabs, places, units, lanes
+ * or engines changed in two steps; the loser's slab left out; the step from STOPPING_STARTING to
+ * STOPPING left out; a dying worker that does not notify flushers; the node given back before its
+ * end; the account before the swap; the push before the count; a failed swap ignored in a batch.
  */
 #include "ingress/push.h"
 #include "memory/memory.h"
@@ -42,7 +42,7 @@ static void slab_use_up(struct twi_slab *slab)
 	twi_store_relaxed(&slab->run_count, TWI_SLAB_RUNS);
 }
 
-/* One slab, used up, and room for two more. */
+/* One slab that is used up. The cap allows two more. */
 static void open_used_up(void)
 {
 	slab_use_up(carve_one());
@@ -94,7 +94,7 @@ static void release(void *context, void *memory, size_t bytes, size_t align)
 	built_in->release(built_in->context, memory, bytes, align);
 }
 
-/* As above, and no memory for now. */
+/* The same, but the allocator fails for now. */
 static void open_out(void)
 {
 	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
@@ -110,7 +110,7 @@ static void carve_fails(void)
 	MODEL_CHECK(carve_one() == NULL);
 }
 
-/* What failed does not count: two more can be made. */
+/* The failed attempts must not count, so two more slabs can be made. */
 static void none_counted(void)
 {
 	memory_is_out = false;
@@ -127,7 +127,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		pthread_exit(NULL);
 }
 
-/* Two timeouts wait for a start. */
+/* Two timeouts wait in an engine whose start failed. */
 static void open_stalled(void)
 {
 	struct tw_options options = world_options();
@@ -267,7 +267,10 @@ static void make_due(void)
 	world_time_goes_on();
 }
 
-/* In the wheel and due; the worker keeps no blocks, and the other thread has none. */
+/*
+ * The timeout is in the wheel and due. Neither thread keeps a block, so the next schedule must take
+ * one from the depot.
+ */
 static void open_due(void)
 {
 	world_open(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces liburcu's hash table by a few places; the hash of a key selects its place. Two keys in
- * one place end the search with an error, so harnesses must choose keys with different places. Each
- * change is one swap that publishes the node; a lookup acquires it.
+ * Replaces liburcu's hash table by a table with a few places; the hash of a key selects its place.
+ * Two keys in one place end the search with an error, so a harness must choose keys with different
+ * places. Each change is one swap, which publishes the node; a lookup acquires it.
  */
 #include "base/atomic.h"
 #include "model.h"
@@ -16,7 +16,7 @@ struct cds_lfht {
 	_Atomic(struct cds_lfht_node *) place[PLACES];
 };
 
-/* One table at a time. */
+/* There is only one table at a time. */
 static struct cds_lfht only;
 
 struct cds_lfht *model_hash_new(void)
@@ -26,7 +26,7 @@ struct cds_lfht *model_hash_new(void)
 	return &only;
 }
 
-/* No place is taken any more. */
+/* Forgets the entries, so that all places are free. */
 int cds_lfht_destroy(struct cds_lfht *table, pthread_attr_t **attributes)
 {
 	(void)attributes;

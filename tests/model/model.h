@@ -3,7 +3,7 @@
  * The parts of a harness of the model checks: docs/internals/methods.md, "How model checks work".
  *
  * A harness is run many times, each time with other decisions of the scheduler and of the weak
- * memory. Its threads are fibers of one thread of the system, so nothing else happens meanwhile.
+ * memory. Its threads are fibers of one system thread, so nothing else happens meanwhile.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -12,41 +12,45 @@
 #include <stdint.h>
 
 enum {
-	/* The main one, a harness's own, and those that the library makes. */
+	/* the main fiber, a harness's own threads, and those that the library creates */
 	MODEL_FIBERS = 8,
 	MODEL_THREADS = 5,
 };
 
 struct model_harness {
 	const char *name;
-	const char *file; /* its stem names all its harnesses */
+	const char *file; /* its stem names all harnesses of the file */
 	const char *proves;
 	/*
-	 * Runs once, before all runs, and unseen. Each run begins with the memory that it leaves.
+	 * Runs once, before all runs, without the scheduler. Each run begins with the memory that
+	 * it leaves.
 	 */
 	void (*setup)(void);
 	/* The threads of a run, up to the first NULL. */
 	void (*thread[MODEL_THREADS])(void);
-	/* One more thread. The run does not wait for its end. Or NULL. */
+	/* One more thread, or NULL. The run does not wait for its end. */
 	void (*worker)(void);
 	/*
-	 * Each run, when the threads have ended; main goes on here and may use the library. Or
-	 * NULL.
+	 * Called in each run after the threads have ended, or NULL. The main fiber calls it, and it
+	 * may use the library.
 	 */
 	void (*finish)(void);
-	/* Whether a thread gives back its blocks at its end, which costs steps. */
+	/* Whether a thread gives back its blocks at its end. Doing so costs steps. */
 	bool threads_end;
-	/* How often at most a thread is interrupted that could have gone on. */
+	/* The bound on preemptions: interruptions of a thread that could have continued. */
 	unsigned preemptions;
-	/* How often at most memory answers otherwise than by the newest store. */
+	/* The bound on weak answers: loads that return another store than the newest. */
 	unsigned weak;
 	/*
 	 * Sequentially consistent accesses come in any order that C11 allows. Otherwise they come
-	 * in the run's order, which shows as much unless a thread must learn by an acquire that
-	 * such an access was made.
+	 * in the order of the run. That finds the same defects, unless a thread must learn by an
+	 * acquire that such an access was made.
 	 */
 	bool any_order;
-	/* Random runs after the exhaustive ones: without these two bounds. */
+	/*
+	 * The number of random runs after the exhaustive ones. The two bounds above do not apply to
+	 * them.
+	 */
 	unsigned random_runs;
 };
 
@@ -57,7 +61,7 @@ struct model_harness {
 	static const struct model_harness *const entry_##id                                        \
 		__attribute__((section("model_harness"), used)) = &harness_##id
 
-/* Ends the search: prints what happened and how to see it again. */
+/* If the condition is false, ends the search and prints what happened and how to replay it. */
 #define MODEL_CHECK(condition)                                                                     \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -65,28 +69,28 @@ struct model_harness {
 	} while (0)
 void model_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* In setup: `step` as the n-th thread (from 0) would do it. */
+/* In setup: calls `step` as the n-th thread (from 0). */
 void model_as(unsigned thread, void (*step)(void));
 
-/* One of 0 .. count - 1, each of them in some run. */
+/* Returns one of 0 .. count - 1; the search tries each of them. */
 unsigned model_choose(unsigned count);
 
 /*
- * The calling fiber waits until all others have ended or wait for something; what they did is
- * visible then, as after a long time.
+ * The calling fiber waits until all others have ended or wait for something. It then sees all that
+ * they did, as after a long time.
  */
 void model_wait_idle(void);
 
-/* Until the descriptor of a loop is readable (runtime/timer.c). */
+/* Waits until the descriptor of a loop is readable (runtime/timer.c). */
 void model_timer_wait(void);
 
-/* How many barriers of all threads this run has called for. */
+/* Returns how many barriers (membarrier) this run has called for. */
 unsigned model_barriers(void);
 
-/* The number of the calling fiber: main is 0, a harness's threads follow. */
+/* Returns the number of the calling fiber: 0 is main, then come the harness's threads. */
 unsigned model_self(void);
 
-/* While it is set, no thread can be made: EAGAIN. A setup sets it, or clears it. */
+/* While this is set, no thread can be created (EAGAIN). A setup sets or clears it. */
 extern bool model_no_threads;
 
 /*
@@ -94,7 +98,7 @@ extern bool model_no_threads;
  * time.
  */
 int64_t model_now_ns(void);
-/* In setup: so much time passes. */
+/* In setup: lets so much time pass. */
 void model_pass_ns(int64_t ns);
 
 #endif

@@ -4,12 +4,12 @@
 #
 #     run.sh SOURCE_DIR [option or harness of tickwheel-model...]
 #
-# SOURCE_DIR is a folder like `src`, changed maybe; public headers come from the folder `include`
-# beside it, or else from this repository. Exit code: 0 all harnesses passed; 1 one failed (what it
-# saw, its name and how to replay it are printed); 2 it does not compile.
+# SOURCE_DIR is a folder like `src`, perhaps with changes. Public headers come from the folder `include` next
+# to it, or else from this repository. Exit code: 0 all harnesses passed; 1 one failed (this prints what it
+# saw, its name and how to replay it); 2 it does not compile.
 #
-# Environment: CC (gcc), JOBS (2), WORK (a folder to build in, which is kept; the runtime of the
-# model, which does not depend on SOURCE_DIR, is compiled only once in it).
+# Environment: CC (gcc), JOBS (2), WORK. WORK is a folder to build in, and is kept. The model's runtime does
+# not depend on SOURCE_DIR, so it is compiled only once in it.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,13 +28,13 @@ include_dir=$source_dir/../include
 common=(-std=gnu11 -D_GNU_SOURCE -g -U_FORTIFY_SOURCE -fexceptions -I"$here" -I"$here/runtime/shim" -I"$source_dir" -I"$include_dir")
 seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' '-Dtwi_timer_seen=(*model_timer_seen())' '-Dtwi_keyed_seen=(*model_keyed_seen())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_LEAST_BITS=1 -DTWI_RING_BUSY=3 -DTWI_CHUNK_TASKS=2 -DTWI_SCOPE_NEAR=1 -DTWI_SCOPE_SECOND=2 -DTWI_SCOPE_SPARE=1)
 [ "$(uname -m)" = x86_64 ] && seen+=(-mcx16 -mprfchw)
-# Not the library's own way with ThreadSanitizer: fences stay fences.
+# Makes the library build without its special code for ThreadSanitizer, so that fences stay fences.
 case $("$CC" --version) in
   *clang*) seen+=('-D__has_feature(x)=0' -Wno-builtin-macro-redefined) ;;
   *) seen+=(-U__SANITIZE_THREAD__ -Wno-tsan) ;;
 esac
 
-# compile OBJECT FILE FLAG...: in the background, as many at once as there are jobs.
+# compile OBJECT FILE FLAG...: compiles in the background, with at most JOBS compilers at once.
 failed=0
 compile() {
   local object=$1 file=$2

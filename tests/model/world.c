@@ -8,7 +8,9 @@
 
 #include <sys/mman.h>
 
-/* Of a worker that looks again each millisecond. */
+/*
+ * The worker looks again each millisecond if it did not see a push's link; this many looks suffice.
+ */
 enum { SECOND_LOOKS = 20 };
 
 struct world world;
@@ -55,7 +57,7 @@ struct tw_options world_options(void)
 	struct tw_options options;
 
 	MODEL_CHECK(tw_options_init(&options, sizeof options) == 0);
-	/* The smallest wheel: what one holds is the worker's own. */
+	/* The smallest wheel, with one slot. */
 	options.wheel = TW_WHEEL_HASHED;
 	options.slots = 1;
 	options.tick_ns = WORLD_TICK_NS;
@@ -147,7 +149,7 @@ void world_turn(void)
 	twi_worker_enter(world.worker);
 	(void)twi_worker_turn(world.worker);
 	world.worker->self->worker = NULL;
-	/* The next turn may be another thread's. */
+	/* Another thread may make the next turn. */
 	twi_worker_disown(world.worker);
 }
 

@@ -13,86 +13,95 @@
 
 enum { WORLD_TICK_NS = 1000000 };
 
-/* Where the virtual clock stands: many ticks after the engine was made. */
+/* The time of the virtual clock: many ticks after the engine was created. */
 #define WORLD_NOW_NS INT64_C(1000000000)
-/* Due at once, and never. */
+/* A deadline in the past, so the timeout is due at once. */
 #define WORLD_DUE_NS INT64_C(0)
 
 struct world {
 	struct tw_clock *clock; /* NULL: CLOCK_MONOTONIC */
 	struct tw_engine *engine;
 	struct twi_worker *worker;
-	bool has_worker; /* a thread of the harness is it */
+	bool has_worker; /* a thread of the harness is the worker */
 };
 
 extern struct world world;
 
-/* What becomes of a timeout; ordinary memory, so a reader that nothing orders is a race. */
+/* How a timeout has ended. This is ordinary memory, so an unordered reader has a race. */
 struct probe {
 	unsigned ran;
-	unsigned ended[4]; /* by enum tw_end: the finaliser */
+	unsigned ended[4]; /* by enum tw_end; the finaliser counts */
 	unsigned unexpired;
-	int outcome; /* of a harness's call */
+	int outcome; /* the return code of a harness's call */
 	struct tw_handle handle;
 };
 
-/* `arg` is a struct probe. With a finaliser, and without. */
+/* Kinds whose `arg` is a struct probe. probe_kind has a finaliser, bare_kind has none. */
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind bare_kind;
 /* Its callback ends the worker's thread. */
 extern const struct tw_kind probe_exit_kind;
 tw_unexpired_hook probe_hand_back;
 
-/* In setup. An engine of one slot with a virtual clock; `options` from world_options, or NULL. */
+/*
+ * In setup: creates an engine of one slot with a virtual clock. `options` is from world_options, or
+ * NULL.
+ */
 struct tw_options world_options(void);
 void world_open(const struct tw_options *options);
 
 /*
- * In setup. STARTING: a thread of the harness is the worker, by world_work. RUNNING: threads of the
- * harness make its turns.
+ * In setup: sets the engine's state. STARTING: a thread of the harness is the worker, by
+ * world_work. RUNNING: threads of the harness make the worker's turns.
  */
 void world_life(uint32_t life);
 
 /*
- * In setup: these threads have a lane. Their stock is empty, so a thread takes next the block that
- * it gave back last.
+ * In setup: gives these threads lanes. With an empty stock, a thread takes next the block that it
+ * gave back last.
  */
 enum world_stock { WORLD_STOCK_EMPTY, WORLD_STOCK_FILLED };
 void world_threads(unsigned count, enum world_stock stock);
-/* In setup: what this thread gives goes to the depot at once, where others may have it. */
+/*
+ * In setup: blocks that this thread gives back go to the depot at once, where other threads may
+ * take them.
+ */
 void world_thread_bare(unsigned thread);
 
 /*
- * In setup, for a layer above the engine: one that runs, and four threads; the second one's memory
- * goes to all.
+ * In setup, for a layer above the engine: a running engine and four threads. Blocks that the second
+ * thread gives back go to the depot.
  */
 void world_open_layer(void);
 
-/* Memory for a layer, of pages of its own. */
+/* An allocator for a layer; each allocation gets pages of its own. */
 extern const struct tw_allocator world_pages;
 
-/* In setup: makes the timeouts due that were scheduled for now and are transferred. */
+/*
+ * In setup: moves the clock so far that timeouts which were scheduled for now and are transferred
+ * become due.
+ */
 void world_time_goes_on(void);
 
-/* In setup: a timeout in ingress, made by main. */
+/* In setup: the main fiber schedules a timeout, which stays in ingress. */
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns);
 
-/* The worker's thread, from begin to end. */
+/* The worker's thread, from its beginning to its end. */
 void world_work(void);
 
-/* One turn of the worker by the calling thread, which may then be another one. */
+/* The calling thread makes one turn as the worker. Another thread may make the next turn. */
 void world_turn(void);
 
 /*
- * In finish, if no thread is left to wake it: the worker has done its work; or it looks again soon,
- * because its barrier has failed or a push was cut.
+ * In finish, when no thread is left to wake the worker: waits until `count` timeouts are pending.
+ * The worker may need a few more looks, because its barrier has failed or a push was cut.
  */
 void world_await_pending(int64_t count);
 
-/* In finish: stops, with the worker's part if no other thread does it, and destroys. */
+/* In finish: stops and destroys the engine. If no other thread is the worker, this creates one. */
 void world_close(void);
 
-/* Exactly one end; returns which. */
+/* Checks that the timeout has ended once, and returns how. */
 enum tw_end probe_end(const struct probe *probe);
 
 #endif

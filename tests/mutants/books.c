@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into every program that checks mutants. It counts the engines that exist, and at the end
- * checks that all node blocks are free (race/account.h). The linker's --wrap redirects the
- * program's calls to this file.
+ * Linked into every program that checks mutants. It counts the engines that exist, and at the
+ * program's end checks that all node blocks are free (race/account.h). The linker's --wrap
+ * redirects the program's calls to this file.
  */
 #include "account.h"
 
@@ -20,7 +20,7 @@ int __wrap_tw_group_create(const struct tw_group_options *options, struct tw_gro
 int __real_tw_group_destroy(struct tw_group *group);
 int __wrap_tw_group_destroy(struct tw_group *group);
 
-/* A group counts as one: the engines in it are made inside the library. */
+/* A group counts as one engine, because the library creates the engines in it. */
 static atomic_int engines;
 
 int account_engines(void)
@@ -65,7 +65,10 @@ int __wrap_tw_group_destroy(struct tw_group *group)
 }
 
 #ifndef __SANITIZE_THREAD__
-/* Children of tests end so, and go through no handler. ThreadSanitizer has an _exit of its own. */
+/*
+ * Children of tests end with _exit, which runs no exit handlers. ThreadSanitizer has an _exit of
+ * its own.
+ */
 void _exit(int code)
 {
 	if (code == 0)

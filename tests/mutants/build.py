@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Builds: the library once, then for a mutant only what its one file changes.
+"""Builds the library once, then for each mutant only the objects that its changed file affects.
 
-A flavour is a way to build. Its test programs are built once, against a shared library; a mutant
-costs the files that include what it changes and one link, and the programs find it by the folder.
+A flavour is a set of compiler flags. Its test programs are built once, against a shared library. A mutant
+costs the files that include what it changes, and one link. The programs find the mutant's library by its
+folder.
 
-An object is made from the preprocessed text of its file, without lines and comments, and kept by the
-hash of that text: a text that was compiled before is not compiled again. What an object is, is
-the hash of its code without debug information.
+An object is compiled from the preprocessed text of its file, without line numbers and comments. It is kept
+by the hash of that text, so the same text is not compiled again. Two objects are the same if the hash of
+their code without debug information is the same.
 """
 import hashlib
 import os
@@ -21,19 +22,19 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 HERE = Path(__file__).resolve().parent
 ORDERS = HERE / "orders.h"
 COVER = HERE / "cover.c"
-# A test that waits for what must come gives up before the program as a whole is ended.
+# A test that waits for an event gives up before the whole program is ended.
 PATIENCE = "-DPATIENCE_NS=(6*NS_PER_S)"
-# Folders of libraries beside tickwheel that the checks do not link with.
+# Folders of the companion libraries, which the checks do not link.
 BESIDE = {"durable", "hosts"}
 
 
 def harness_files(model):
-    """The model checks, without the runtime."""
+    """The source files of the model checks, without the runtime."""
     return sorted(path for path in model.rglob("*.c") if path.relative_to(model).parts[0] not in ("runtime", "genmc"))
 
 
 def searched(tests):
-    """Where test programs find what they include."""
+    """The folders in which test programs find their headers."""
     own = ("support", "race/harness", "wheel", "oracle", "freeze/stand", "../perf")
     return [*(tests / name for name in own), *sorted(path for path in (tests / "unit").iterdir() if path.is_dir())]
 
@@ -44,7 +45,7 @@ class BuildError(Exception):
 
 
 def run_quietly(command, given=None):
-    """The output. `given`: its input."""
+    """Runs a command with `given` as its input. Returns its output."""
     done = subprocess.run(command, capture_output=True, input=given, check=False)
     if done.returncode != 0:
         raise BuildError(f"{shlex.join(map(str, command))}\n{(done.stdout[-4000:] + done.stderr).decode(errors='replace')}")
@@ -60,11 +61,11 @@ def hash_of(*parts):
 
 
 class Users:
-    """Which files a changed file concerns: those that include it and name one of its functions."""
+    """Finds the files that a change of one file affects: those that include it and name one of its functions."""
 
     def __init__(self, root, inline_calls):
         self.root = root
-        self.inline_calls = inline_calls  # of each function in a header: the names in its body
+        self.inline_calls = inline_calls  # function of a header -> the names in its body
         self.text = {}
         self.included = {}
 
@@ -74,14 +75,15 @@ class Users:
         return self.text[path]
 
     def includes(self, path):
-        """What a file includes, at any depth."""
+        """Returns the files that a file includes, at any depth."""
         if path not in self.included:
             found = set()
             for name in INCLUDE.findall(self.read(path)):
                 other = self.root / "src" / name
                 if other.exists():
                     found |= {other} | self.includes(other)
-            # Last: another thread that read a part of it would build nothing of a mutant, and call it the same.
+            # Set only when complete. Otherwise another thread could read a part of it, build too little of a
+            # mutant, and call the mutant the same.
             self.included[path] = found
         return self.included[path]
 
@@ -100,7 +102,9 @@ class Users:
 
 
 class Flavour:
-    """Compile flags, the files that a mutant may change, and the programs that their objects go into."""
+    """The compile flags, the files that a mutant may change, and the programs that their objects are linked
+    into.
+    """
 
     def __init__(self, name, cc, flags, root, folder):
         self.name, self.cc, self.root = name, cc, root
@@ -108,23 +112,23 @@ class Flavour:
         self.folder = folder / name
         self.kept = folder / "objects"
         self.compiler = hash_of(run_quietly([cc, "--version"]), *self.flags)
-        # Of the library of durable timers, the files that the model checks run.
+        # Of the library of durable timers, only the files that the model checks run.
         shared = {root / "src/durable" / name for name in ("file/claim.c", "request.c", "stage.c")}
         self.files = sorted(f for f in (root / "src").rglob("*.c") if not BESIDE & set(f.parts) or f in shared)
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
         self.originals = {}
 
-    # Text and objects.
+    # Preprocessed text and objects.
 
     def text_of(self, file, *more):
-        """What the compiler reads, as it comes from the preprocessor: no comments, no lines."""
+        """Returns the preprocessed text of a file, without comments and line numbers."""
         return run_quietly([self.cc, *self.flags, *more, *self.inside, "-E", "-P", file])
 
     def text_hash(self, text, *flags):
         return hash_of(self.compiler, *flags, text)
 
     def object_of(self, text, *flags, where=None):
-        """The object of a preprocessed text: made before, or made now and kept there."""
+        """Returns the object of a preprocessed text. Compiles the text if no earlier run has."""
         name = f"{self.text_hash(text, *flags)}.o"
         made = self.kept / name
         if not made.exists():
@@ -134,7 +138,7 @@ class Flavour:
             with tempfile.NamedTemporaryFile(dir=where, suffix=".part", delete=False) as part:
                 pass
             try:
-                # From its input, so that no name of a file gets into the object.
+                # The compiler reads its input, so that no file name gets into the object.
                 command = [self.cc, *self.flags, *flags, "-x", "cpp-output", "-c", "-o", part.name, "-"]
                 run_quietly(command, text)
                 os.replace(part.name, made)
@@ -143,7 +147,9 @@ class Flavour:
         return made
 
     def code_hash(self, made):
-        """Of an object without its debug information: what the machine would run."""
+        """Returns the hash of an object without its debug information, so of the code that the machine would
+        run.
+        """
         if not any(flag.startswith("-g") for flag in self.flags):
             return hash_of(made.read_bytes())
         with tempfile.NamedTemporaryFile(suffix=".o") as bare:
@@ -151,7 +157,7 @@ class Flavour:
             return hash_of(Path(bare.name).read_bytes())
 
     def prepare(self, pool):
-        """The objects as they are."""
+        """Compiles the unchanged sources."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = list(pool.map(self.original_make, self.files))
         self.originals = dict(zip(self.files, made))
@@ -161,7 +167,7 @@ class Flavour:
         return self.object_of(self.text_of(file, "-include", ORDERS))
 
     def link_once(self, folder):
-        """Links the unchanged objects, if that is not done already."""
+        """Links the unchanged objects, unless an earlier run has."""
         key = hash_of(*sorted(made.name for made in self.originals.values()), *self.link_parts())
         if not self.is_made(folder / "linked", key):
             self.link(self.originals, folder)
@@ -171,17 +177,19 @@ class Flavour:
         return []
 
     def is_made(self, made, key):
-        """Made by an earlier run in the same folder, of the same parts."""
+        """Whether an earlier run in the same folder made it, of the same parts."""
         kept = made.with_name(made.name + ".key")
         return kept.exists() and kept.read_text() == key
 
     def link(self, objects, folder):
         raise NotImplementedError
 
-    # A mutant.
+    # The build of a mutant.
 
     def mutant_texts(self, mutant, folder, users):
-        """File -> preprocessed text, of the files that the mutant changes. `folder`/src has its file."""
+        """Returns file -> preprocessed text, for the files that the mutant changes. `folder`/src has the
+        mutant's file.
+        """
         texts = {}
         for file in users.of(mutant, self.files):
             given = folder / mutant.path if mutant.path.endswith(".c") else file
@@ -198,7 +206,7 @@ class Flavour:
         return hash_of(*(self.code_hash(objects[file]) for file in sorted(objects)))
 
     def mutant_same(self, objects):
-        """Whether the compiler makes of it what it makes of the original."""
+        """Whether the mutant compiles to the same code as the original."""
         return all(self.code_hash(made) == self.code_hash(self.originals[file]) for file, made in objects.items())
 
     def mutant_link(self, objects, folder):
@@ -208,7 +216,7 @@ class Flavour:
 
 
 def packages_flags(what, *names):
-    """pkg-config's, or None where a package is not there."""
+    """Returns pkg-config's output, or None if a package is missing."""
     if shutil.which("pkg-config") is None:
         return None
     done = subprocess.run(["pkg-config", what, *names], capture_output=True, text=True, check=False)
@@ -216,12 +224,13 @@ def packages_flags(what, *names):
 
 
 class Shared(Flavour):
-    """A shared library, its insides visible, and programs that find it by LD_LIBRARY_PATH."""
+    """A shared library with its internal functions visible, and programs that find it by LD_LIBRARY_PATH."""
 
     libraries = ["-lurcu-bp", "-lurcu-cds", "-lck"]
-    # What mutants/books.c counts.
+    # The functions whose calls mutants/books.c counts.
     wraps = [f"-Wl,--wrap=tw_{made}_{step}" for made in ("engine", "group") for step in ("create", "destroy")]
-    # The libraries for other loops: those of which the system has what they need.
+    # The libraries for other event loops, with the packages that they need. Those whose package is missing
+    # are left out.
     beside = {"glib": "glib-2.0", "uv": "libuv"}
 
     def __init__(self, name, cc, flags, root, folder):
@@ -233,7 +242,7 @@ class Shared(Flavour):
                 self.layers[layer] = flags_of + packages_flags("--libs", package)
         self.flags += [flag for listed in self.layers.values() for flag in listed if flag.startswith(("-I", "-D"))]
         self.files = [f for f in self.files if f.parent.name != "executors" or f.stem in self.layers]
-        # Only the model has stand-ins for what these call.
+        # Only the model has stand-ins for the functions that these files call.
         self.files = [f for f in self.files if "durable" not in f.parts]
 
     def link(self, objects, folder):
@@ -247,17 +256,19 @@ class Shared(Flavour):
                 run_quietly([*common, "-o", folder / f"libmutant_{layer}.so", *outer, *flags])
 
     def search(self):
-        """Where test programs include from."""
+        """Options for the folders in which test programs find their headers."""
         tests = self.root / "tests"
         return ["-isystem", tests / "standin", *(f"-I{folder}" for folder in searched(tests))]
 
     def part(self, file, *more):
-        """An object that programs share."""
+        """Returns an object that several programs share."""
         listed = f'-DTESTS_MAP="{self.root / "src/tickwheel.map"}"'
         return self.object_of(self.text_of(file, *self.search(), f"-I{file.parent}", listed, PATIENCE, *more))
 
     def program(self, name, parts, layers=(), linked=True, booked=True):
-        """`layers`: of the libraries beside. Not `linked`: it opens the library itself."""
+        """Links a program. `layers`: the companion libraries that it needs. `linked` is false if it opens the
+        library itself.
+        """
         made = self.folder / name
         wraps = self.wraps if booked else []
         key = hash_of(*sorted(part.name for part in parts), *wraps, *layers)
@@ -277,7 +288,7 @@ class Shared(Flavour):
         arguments = [str(made if made.exists() else self.folder / "libmutant.so") if a == "{library}" else a for a in arguments]
         return [self.folder / program, *arguments], {"LD_LIBRARY_PATH": path}
 
-    # Coverage: the same programs, with a library that says which of its places they come to.
+    # Coverage: the same programs, with a library that records which of its places they execute.
 
     def cover_make(self, pool):
         folder = self.folder / "cover"
@@ -301,7 +312,9 @@ COVER_FLAGS = ["-g1", "-O1", "-fno-inline", "-fsanitize-coverage=trace-pc"]
 
 
 def cover_objects(flavour, pool, files):
-    """With lines, so not from the preprocessed text. Kept by that text all the same."""
+    """Compiles files for coverage. They need line numbers, so not from the preprocessed text; objects are still
+    kept by its hash.
+    """
 
     def make(file):
         key = flavour.text_hash(flavour.text_of(file), "cover", file)
@@ -321,7 +334,7 @@ def cover_runtime(flavour, *flags):
 
 
 class Model(Flavour):
-    """The model checks (tests/model/run.sh says how they are built): one program of all objects."""
+    """The model checks: one program of all objects (tests/model/run.sh describes the build)."""
 
     def __init__(self, cc, root, folder):
         seen = ["-O1", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
@@ -363,11 +376,12 @@ class Model(Flavour):
     def cover_make(self, pool):
         folder = self.folder / "cover"
         folder.mkdir(exist_ok=True)
-        # The harnesses too: they have what they call inline from the library's headers.
+        # Includes the harnesses, because they contain inline functions of the library's headers.
         objects = cover_objects(self, pool, self.files)
         key = hash_of(*sorted(made.name for made in objects.values()), *self.link_parts(), COVER.read_bytes())
         if not self.is_made(folder / "linked", key):
-            # The system's calls: the model replaces these two, and would take the file for the library's.
+            # cover.c must call the system itself: the model replaces these two functions, and would take the
+            # calls for the library's.
             seen = cover_runtime(self, "-Dmmap=__real_mmap", "-Dclose=__real_close")
             made = [*self.runtime_objects, *objects.values(), seen]
             run_quietly([self.cc, "-no-pie", "-o", folder / "model", *made, *self.wraps, "-pthread"])
@@ -378,7 +392,7 @@ class Model(Flavour):
         return [self.folder / "cover" / program, *arguments], {}
 
     def harnesses(self):
-        """Name -> the file that has it."""
+        """Returns harness -> the file that has it."""
         found = {}
         for file in harness_files(self.model):
             for name in re.findall(r"^MODEL_HARNESS\((\w+)", file.read_text(), re.M):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The checks that a mutant is put to: programs of the other suites, in builds of their own.
+"""The checks that a mutant must face: programs of the other suites, built for each flavour.
 
-Each is (flavour, program, arguments). Each has to pass on the sources as they are, where it is
-measured and says which functions it comes to.
+Each is (flavour, program, arguments). Each must pass on the unchanged sources. There it is timed, and the
+functions that it executes are recorded.
 """
 import os
 import re
@@ -20,18 +20,29 @@ from build import INCLUDE, BuildError, Model, Shared, hash_of, machine_flags, se
 from coverage import MAP_BYTES, places_read
 from verdicts import verdict_of
 
-# Judged by the clock of a machine that does nothing else.
+# These depend on the speed of an idle machine.
 LEFT_OUT = ("backlog_real",)
-# Too slow under ThreadSanitizer for what they add there; limits of a system that it takes up itself; a
-# stand-in for a function that it stands before too; children that make threads; locks it does not see.
+# Not under ThreadSanitizer: programs that are too slow with it; that limit the system so much that it cannot
+# run; that replace a function which it replaces too; whose children create threads; that use locks which it
+# does not see.
 NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
-    "executor_glib", "fork", "oracle", "reopen", "sample", "soak",
+    "executor_glib", "fork", "oracle", "reinit_wall", "reopen", "sample", "soak",
 )
-# In plain builds, and with ThreadSanitizer (None: not there): stop's are mode, threads, seconds at most, seed, rounds;
-# stats's are readings, seconds at most; handle's operations, seed, threads, seconds at most; stress's are threads, seconds, seed, limit; lanes' and loop's seconds, seed; reschedule's operations, seed, wheel, seconds at most; retry's and keyed's the same without wheel;
-# periodic's operations, seed, executors, wheel, seconds at most; executor's operations, seed, policy, seconds at most;
-# fork's forks, seed, wheel, seconds at most; oracle's first seed and how many; soak's seconds, seed.
+# Each program with its arguments in plain builds, then with ThreadSanitizer (None: not there). The arguments
+# are:
+#   stop: mode, threads, seconds at most, seed, rounds
+#   stats: readings, seconds at most
+#   handle: operations, seed, threads, seconds at most
+#   stress: threads, seconds, seed, limit
+#   lanes, loop: seconds, seed
+#   reschedule: operations, seed, wheel, seconds at most
+#   retry, keyed: operations, seed, seconds at most
+#   periodic: operations, seed, executors, wheel, seconds at most
+#   executor: operations, seed, policy, seconds at most
+#   fork: forks, seed, wheel, seconds at most
+#   oracle: first seed, how many
+#   soak: seconds, seed
 ARGUMENTS = [
     ("race-stop", ["schedule", "1", "4", "1", "300"], ["schedule", "1", "4", "1", "100"]),
     ("race-stop", ["first", "1", "4", "1", "400"], ["first", "1", "4", "1", "100"]),
@@ -79,37 +90,37 @@ class Check:
     def __init__(self, flavour, program, arguments, key, first=()):
         self.flavour, self.program, self.arguments, self.first = flavour, program, list(arguments), list(first)
         self.name = " ".join([f"{flavour.name}/{program}", *self.arguments])
-        # Of what it says: the sources of the check, as they are without comments.
+        # The hash of everything that decides its result: the sources of the check, without comments.
         self.key = hash_of(flavour.name, *self.arguments, key)
         self.cost_s, self.limit_s = 1.0, 600.0
-        self.passes = None  # on the sources as they are, as far as it was asked
+        self.passes = None  # whether it passes on the unchanged sources; None: not asked yet
 
     def measured(self, took_s, used_s):
-        # Processor time, and a share of the sleep, so that a busy machine changes little.
+        # Processor time counts fully, waiting time only in part. So a busy machine changes the cost little.
         self.cost_s = used_s + took_s / 8
         self.limit_s = max(SECONDS_LEAST, SECONDS_FACTOR * took_s)
 
     def measure(self):
-        """On the sources as they are: (verdict, seconds, seconds of processor time)."""
+        """Runs the check on the unchanged sources. Returns (verdict, seconds, seconds of processor time)."""
         began = time.monotonic()
         verdict, used_s = self.run_command(*self.flavour.command(None, self.program, self.arguments), self.flavour.folder)
         return verdict, time.monotonic() - began, used_s
 
     def cover(self):
-        """The places that it comes to."""
+        """Returns the places that the check executes."""
         with tempfile.NamedTemporaryFile(dir=self.flavour.folder, suffix=".cover") as file:
             file.truncate(MAP_BYTES)
             command, environment = self.flavour.cover_command(self.program, self.arguments)
             verdict, _ = self.run_command(command, {**environment, "MUTANTS_COVER": file.name}, self.flavour.folder)
-            # A harness that ends early would seem to execute little, and catch no mutant of the rest.
+            # A harness that ends early would seem to execute little, and would then not be tried on mutants
+            # of the rest.
             if self.flavour.name == "model" and verdict is not None:
                 raise BuildError(f"{self.name} fails while its lines are recorded: {verdict}")
             return places_read(Path(file.name))
 
     def confirms(self, folder, verdict):
-        """
-        The verdict, if the failure is the mutant's: it comes again, and the sources as they are pass. A model
-        check decides everything itself, so once is enough.
+        """Returns the verdict if the mutant causes the failure: it fails again, and the unchanged sources pass.
+        A model check is deterministic, so one run is enough.
         """
         if self.flavour.name == "model":
             if self.passes is None:
@@ -123,7 +134,9 @@ class Check:
         return again if verdict.kind == "hang" else verdict
 
     def run(self, folder=None):
-        """In a mutant's build, or as the sources are. None when it passes, else the verdict."""
+        """Runs the check on a mutant's build, or on the unchanged sources. Returns None if it passes, else the
+        verdict.
+        """
         command, environment = self.flavour.command(folder, self.program, self.arguments)
         return self.run_command(command, environment, folder or self.flavour.folder)[0]
 
@@ -148,7 +161,7 @@ class Check:
 
 
 def await_end(process, limit_s):
-    """(exit code, or None where it was ended; seconds of processor time)."""
+    """Returns (exit code, or None if it was ended; seconds of processor time)."""
     late = threading.Event()
 
     def end():
@@ -165,7 +178,7 @@ def await_end(process, limit_s):
 
 
 def end_group(group):
-    """The program and what it has forked."""
+    """Kills the program and its children."""
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
@@ -173,26 +186,28 @@ def end_group(group):
 
 
 def without_randomness():
-    """ThreadSanitizer of this age wants its addresses where a little randomness leaves them."""
+    """This version of ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So
+    switch that off.
+    """
     return ["setarch", "-R"] if shutil.which("setarch") else []
 
 
 def bound():
-    """No cores; no file that fills the disk."""
+    """Permits no core files, and no file that fills the disk."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 26, 1 << 26))
 
 
 def flavour_make(name, cc, root, folder):
     plain = ["-O2", "-fPIC", "-DTWI_TEST_POINTS", *machine_flags()]
-    # With lines, by which suppressions find functions that are inlined.
+    # With line numbers: ThreadSanitizer's suppressions need them to find inlined functions.
     tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", "-DTWI_RCU_BY_CALL", *machine_flags()]
     if name == "model":
         return Model(cc, root, folder)
     return Shared(name, cc, {"plain": plain, "tsan": tsan}[name], root, folder)
 
 
-# Test programs by folder: what they are linked with besides the library. `test_` is not part of a name.
+# For the test programs of a folder: what each is linked with besides the library. A name leaves out `test_`.
 BOOKS = ("race/harness/account.c", "mutants/books.c")
 SUPPORT = ("support/fault.c", "support/fixture.c", "support/probe.c")
 FRAME = ("standin/standin.c", "race/harness/race.c", "race/harness/cell.c", "race/harness/dues.c", "mutants/points.c")
@@ -213,7 +228,7 @@ PARTS = {
     "regress/keyed_destroy.c": FRAME[1:3],
     "race/*.c": FRAME[1:],
     "race/layers/*.c": FRAME[1:],
-    # The race of executors, with those of these libraries.
+    # The race of executors, with the executors of these libraries.
     "race/harness/dues_glib.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "race/harness/dues_uv.c": ("race/executor.c",) + FRAME[1:3] + FRAME[4:],
     "freeze/*.c": STAND,
@@ -227,11 +242,12 @@ PARTS = {
     "faults/unload/reopen.c": ("race/harness/race.c", "mutants/points.c"),
     "soak/soak.c": ("soak/crowd.c", "soak/engines.c", "soak/items.c", "soak/seats.c", "soak/slope.c", "../perf/harness/histogram.c") + FRAME[1:],
 }
-# Parts of programs.
+# Files that are only parts of programs.
 NO_PROGRAM = ("layer", "rows", "scene", "stand", "account", "cell", "delays", "dues", "race")
-# It opens the library itself.
+# These open the library themselves.
 NOT_LINKED = ("faults-reopen",)
-# They take blocks that no engine has, and keep them; or blocks are set aside because their ids are used up.
+# These keep blocks that no engine has, or their ids are used up and blocks are set aside. So their account
+# does not balance.
 NOT_BOOKED = ("faults-reopen", "internal-id_wrap", "internal-inside", "regress-catch_up", "regress-limbo")
 
 
@@ -253,7 +269,7 @@ class Programs:
         name = f"{room}-{stem}"
         layers = re.findall(r"#include <tickwheel/(glib|uv)\.h>", file.read_text())
         left_out = LEFT_OUT + NO_PROGRAM + (NOT_TSAN if self.flavour.name == "tsan" else ())
-        # What both `unit` and `race` have stands there by its folder.
+        # If `unit` and `race` both have a program of this name, only the one of `unit` is taken.
         if stem in left_out and not (stem == "fork" and room == "unit"):
             return
         if any(layer not in self.flavour.layers for layer in layers):
@@ -278,7 +294,7 @@ class Programs:
         list(pool.map(build, self.parts))
 
     def key(self, name):
-        """Of a program's sources, and of what they include from the tests."""
+        """Returns the hash of a program's sources and of the test files that they include."""
         found, left = set(), list(self.parts[name])
         while left:
             file = left.pop()
@@ -310,7 +326,8 @@ def program_checks(flavour, programs):
     for name in programs.parts:
         if name == "print-sample":
             script = programs.tests / "print/check_print.py"
-            yield Check(flavour, name, [], programs.key(name) + sources_key([script]), [sys.executable, script])
+            # Without the sets of durable timers.
+            yield Check(flavour, name, ["-"], programs.key(name) + sources_key([script]), [sys.executable, script])
         elif name not in listed:
             yield Check(flavour, name, [], programs.key(name))
     for name, plain, tsan in ARGUMENTS:
@@ -320,5 +337,5 @@ def program_checks(flavour, programs):
 
 
 def checks_of(flavour):
-    """All checks of a flavour, whether it is built or not, but for the model's."""
+    """All checks of a flavour. It need not be built, except for the model."""
     return list(model_checks(flavour)) if flavour.name == "model" else list(program_checks(flavour, Programs(flavour)))

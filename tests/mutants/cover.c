@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linked into a library or a model whose code calls this at each branch. It marks each place that
- * the program reaches, by a byte in a file that the program's children share (coverage.py reads
+ * the program executes, by a byte in a file that the program's children share (coverage.py reads
  * it).
  */
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* the linker's */
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* defined by the linker */
 
 static unsigned char *seen;
 static uintptr_t seen_bytes;

@@ -2,8 +2,9 @@
 """Which check executes which line: a check that never executes a mutant's lines cannot catch it.
 
 A check runs once with a library that records the places it executes (cover.c). A place is the start of a
-block, so it counts for all lines of the block. If no check executes a line of a mutant, the function decides
-instead: the line may have no code of its own. If no check executes the function either, all checks count.
+block, so it counts for all lines of the block. A line may have no code of its own. So if no check executes a
+line of a mutant, checks that execute its function count. If no check executes the function either, all
+checks count.
 """
 import bisect
 import re
@@ -18,20 +19,20 @@ def places_read(path):
     data = path.read_bytes()
     at, found = data.find(1), set()
     while at >= 0:
-        found.add(at - 1)  # the call, not where it returns to
+        found.add(at - 1)  # the call itself, not the address to which it returns
         at = data.find(1, at + 1)
     return found
 
 
 class Functions:
-    """Places of one library or program as functions and lines."""
+    """Maps the places of one library or program to functions and lines."""
 
     def __init__(self, binary):
         self.binary = binary
         self.known = {}
         self.blocks = self.blocks_read()
         self.lock = threading.Lock()
-        # A program without position-independent code has its places at a base.
+        # In a program without position-independent code, all places are relative to a base.
         self.base = 0
         header = subprocess.run(["readelf", "-lW", binary], capture_output=True, text=True, check=True).stdout
         for line in header.splitlines():
@@ -39,10 +40,10 @@ class Functions:
                 self.base = int(line.split()[2], 16)
 
     def blocks_read(self):
-        """The places in order, each with the lines from it up to the next."""
+        """Returns the places in order, each with the lines from it up to the next."""
         code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", self.binary], capture_output=True, text=True, check=True).stdout
         found = re.findall(r"^ *([0-9a-f]+):\s+(?:call|bl) .*<__sanitizer_cov_trace_pc.*\n(?= *([0-9a-f]+):)", code, re.M)
-        # A place is the last byte of its call.
+        # A place is the address of the last byte of the call.
         calls = sorted((int(at, 16), int(after, 16) - 1) for at, after in found)
         starts = [at for at, _ in calls]
         lines = [set() for _ in calls]
@@ -71,12 +72,12 @@ class Functions:
 
 
 class Map:
-    """Check name -> functions and lines."""
+    """Check name -> the functions and lines that it executes."""
 
     def __init__(self):
         self.seen = {}
         self.all = set()
-        # Whether all was found with the library as it is.
+        # Whether all of it was recorded with the present library.
         self.fresh = False
 
     def add(self, check, functions):

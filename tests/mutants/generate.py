@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""All mutants of src/, by general rules. No rule names a particular place in the sources.
+"""Generates all mutants of src/ by general rules. No rule names a particular place in the sources.
 
     relaxed, acquire, release, acq_rel   an ordered access made weaker
     split     a read-modify-write in two steps, a load and a store
     drop      a protocol step is removed
     swap      a protocol step that has an order is exchanged with its neighbour
-    late      a check that returns comes after the protocol step that it guards
+    late      a check that returns is moved after the protocol step that it guards
     always, never    a condition on shared state is replaced by true or false
     operand   one side of && or || is removed, if one side depends on shared state
     once      a loop on shared state runs once
@@ -16,8 +16,8 @@ each call as a step. There are two more rules:
     drop      an assignment is removed, too
     bound     < becomes <=, and so on
 
-A protocol step is a statement that stores or changes an atomic, or calls a function that does so, or
-that orders, waits, or wakes, at any depth of calls. Shared state is the result of an atomic access or of
+A protocol step is a statement that stores or changes an atomic, or that orders, waits, or wakes. It may do
+so itself or in functions that it calls, at any depth. Shared state is the result of an atomic access or of
 such a function, used at once or through a local variable.
 """
 import dataclasses
@@ -29,25 +29,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "edges"))
 
 from csource import OPEN, Source  # noqa: E402
 
-# Base makes the accesses. Only the worker touches the wheel, and a checker and a model test it, except the sort.
+# Leaves out base, which defines the accesses. Leaves out most of wheel, because only the worker uses it, and
+# a checker and a model test it.
 FOLDERS = (
     "memory", "queue", "thread", "clock", "timeout", "worker", "ingress", "expiry", "turn", "engine", "api", "group", "keyed", "retry", "scaled", "scope",
     "executors", "stats",
 )
 FILES = (
     "wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h",
-    # The steps that threads share. The rest is the I/O thread's own.
+    # Of the durable library, only the steps that threads share. The I/O thread alone does the rest.
     "durable/file/claim.c", "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
 )
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-# The search for steps ends here: sections, system calls, ConcurrencyKit, and steps on the worker's own data.
+# The search for steps does not look inside these: sections, system calls, ConcurrencyKit, and steps on the
+# worker's own data.
 GROUND = re.compile(
     r"twi_rcu_(enter|leave|synchronize)|twi_futex_(wait|wake)|twi_fence_\w+|TWI_DEPOT_\w+|ck_stack_(push|pop)_mpmc"
     r"|twi_pool_(give|take)|twi_wheel_(insert|remove|advance|drain)"
 )
-# These have no effect on the result. The reports to a user's ThreadSanitizer are checked by
-# tests/installed/tsan, because no flavour here has a library that makes them.
+# Calls without an effect on the result. tests/installed/tsan checks the reports to a user's ThreadSanitizer,
+# because no flavour here has a library that makes them.
 SILENT = re.compile(
     r"TWI_TEST_POINT|TWI_PROBE\d|TWI_PREFETCH_WRITE|twi_pool_guess_ahead|twi_log|pthread_cleanup_p\w+"
     r"|twi_tsan_(acquire|release)"
@@ -86,7 +88,7 @@ def one_line(text):
 
 
 def code_of(source, span):
-    """The text of a span with its comments blanked."""
+    """Returns the text of a span, with spaces in place of its comments."""
     text = source.text
     for start, end, _ in source.comments:
         text = text[:start] + " " * (end - start) + text[end:]
@@ -94,7 +96,9 @@ def code_of(source, span):
 
 
 def protocol_functions(sources, orders_only=False):
-    """The names of the functions that store, change, order, wait or wake, themselves or by others."""
+    """Returns the names of the functions that store, change, order, wait or wake, themselves or in functions
+    that they call.
+    """
     calls, found = {}, set()
     for source in sources:
         for function in source.functions:
@@ -114,7 +118,7 @@ def protocol_functions(sources, orders_only=False):
 
 
 def reading_functions(sources, protocol):
-    """Those of type bool that access shared state, at any depth."""
+    """Returns the functions of type bool that access shared state, at any depth."""
     found = set()
     for source in sources:
         loads = {access.function.name for access in source.accesses() if access.what != "count"}
@@ -153,7 +157,7 @@ class Generator:
         last = max(end for _, end, _ in edits)
         return Mutant(source.path, function.name, rule, one_line(what), edits, source.line(edits[0][0]), source.line(last))
 
-    # Accesses.
+    # Rules for accesses.
 
     def of_accesses(self, source):
         for access in source.accesses():
@@ -168,7 +172,7 @@ class Generator:
                 text = f"mutant_split_{access.what}({arguments})"
                 yield self.make(source, access.function, "split", access.text, [(*access.span, text)])
 
-    # Statements.
+    # Rules for statements.
 
     def of_statements(self, source):
         for function in source.functions:
@@ -185,7 +189,9 @@ class Generator:
                     yield from self.of_bounds(source, function, statement)
 
     def side_effects(self, source, statement):
-        """What a call changes by its arguments goes on: `give(stock, list[--count])` still counts down."""
+        """Returns the side effects of a dropped call's arguments, which must stay: `give(stock, list[--count])`
+        still counts down.
+        """
         text = code_of(source, statement.span).strip()
         if self.callee(source, statement) is None or not re.search(r"\+\+|--", text):
             return ";"
@@ -194,7 +200,7 @@ class Generator:
         return " ".join(f"(void)({part});" for part in kept)
 
     def callee(self, source, statement):
-        """The function that a statement consists of a call of, or None."""
+        """If the statement is only a call, returns the called function; otherwise None."""
         if statement.kind != "simple":
             return None
         match = re.fullmatch(r"(?:\(void\))?\s*(\w+)\((.*)\);", code_of(source, statement.span).strip(), re.S)
@@ -210,7 +216,7 @@ class Generator:
         return bool(changes or GROUND.fullmatch(name) or name in self.protocol)
 
     def orders(self, source, statement):
-        """A step or an assignment that has an order among its neighbours; relaxed and plain stores have none."""
+        """Whether the statement is ordered against its neighbours. Relaxed and plain stores are not."""
         return any(
             GROUND.fullmatch(name)
             or name in self.ordering
@@ -219,7 +225,7 @@ class Generator:
         )
 
     def apart(self, source, first, second):
-        """One of them computes a local of which the other knows nothing."""
+        """Whether the two are independent: one computes a local that the other does not use."""
         texts = [code_of(source, statement.span) for statement in (first, second)]
         for text, other in (texts, texts[::-1]):
             match = re.fullmatch(r"(\w+) [|+-]?= ([^()]*);", text.strip())
@@ -236,7 +242,7 @@ class Generator:
         return statement.kind == "simple" and bool(re.match(r"[\w.>\-\[\]*]+ [|+\-&]?= ", text))
 
     def is_plain(self, source, statement):
-        """Neither a declaration nor a jump: may change places."""
+        """Whether the statement may change places: it is neither a declaration nor a jump."""
         return self.callee(source, statement) is not None or self.is_assignment(source, statement)
 
     def of_block(self, source, function, block):
@@ -260,10 +266,10 @@ class Generator:
     def leaves(self, source, statement):
         return bool(re.match(r"(return|continue|break)\b", code_of(source, statement.span)))
 
-    # Conditions.
+    # Rules for conditions.
 
     def shared_names(self, source, function):
-        """Locals that get their value from shared state."""
+        """Returns the locals that get their value from shared state."""
         names, text = set(), code_of(source, function.body.span)
         for match in re.finditer(r"\b(\w+) [|&]?= ([^;]*);", text):
             if self.is_shared(match[2], names):
@@ -312,7 +318,7 @@ class Generator:
             if not self.is_shared(code[start:end], shared):
                 continue
             for at, (first, last) in enumerate(pieces):
-                # With the operator before it, or behind it where it is the first.
+                # Removes the operator before the operand too, or the one after it if it is the first operand.
                 begin = pieces[at - 1][1] if at > 0 else first
                 finish = last if at > 0 else pieces[1][0]
                 what = f"{code[first:last].strip()} of {code[start:end].strip()}"
@@ -325,12 +331,12 @@ def sequential(source):
 
 
 def without_literals(code):
-    """Strings and characters blanked."""
+    """Returns the code with spaces in place of strings and characters."""
     return re.sub(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", lambda match: " " * len(match[0]), code)
 
 
 def arguments_of(text):
-    """The arguments of a call, as they stand between its parentheses."""
+    """Yields the arguments of a call, from the text between its parentheses."""
     depth, begin = 0, 0
     for at, mark in enumerate(text):
         depth += (mark in OPEN) - (mark in OPEN.values())
@@ -341,7 +347,7 @@ def arguments_of(text):
 
 
 def junctions(code):
-    """Each chain of && or of || at one depth: its span and the spans of its operands."""
+    """Yields each chain of && or || at one depth: its span and the spans of its operands."""
     code = without_literals(code)
     stack = [[0, []]]
     for at, mark in enumerate(code):
@@ -367,7 +373,7 @@ def chain(code, begin, end, operators):
     begin += match.end() if match else 0
     cuts = [begin, *operators, end]
     pieces = [(a + 2 if a in operators else a, b) for a, b in zip(cuts, cuts[1:])]
-    # `a && b || c`: only the weaker operator's operands, each a whole.
+    # In `a && b || c` only the operands of || count, each as a whole, because || binds less.
     if {code[o : o + 2] for o in operators} == {"&&", "||"}:
         weak = [o for o in operators if code[o] == "|"]
         cuts = [begin, *weak, end]

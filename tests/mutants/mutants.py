@@ -4,15 +4,15 @@
 
 usage: mutants.py [--only TEXT] [--list] [--results FILE] [--equivalent] [--jobs N] [--root DIR] ...
 
-The last line is "mutants caught N of N"; exit code 1 when some survive, or hang without a reviewed
-reason. A mutant is tried by the checks that execute its lines. First come the checks that are most likely
-to catch it for their time: those that caught others of its function, its file, its kind. verdicts.py says
-what the result of a check means.
+The last line is "mutants caught N of N". The exit code is 1 if some survive, or hang without a reviewed
+reason. The checks that execute a mutant's lines are tried on it. The first ones are those that are most
+likely to catch it for their time: they have caught other mutants of its function, its file, or its kind.
+verdicts.py says what the result of a check means.
 
-With --results a verdict is kept as long as the mutant compiles to the same code and the check that
-caught it is the same. equivalent.txt has mutants that nothing can catch, each with the reason; they do
-not count. A line there, or in hangs.txt, that names no mutant is an error, as is an equivalent that a
-check catches (--equivalent runs only them).
+With --results a verdict is kept as long as the mutant compiles to the same code and the check that caught it
+is the same. equivalent.txt has mutants that nothing can catch, each with the proof; they do not count. A
+line there, or in hangs.txt, that names no mutant is an error. So is an equivalent mutant that a check
+catches (--equivalent runs only these).
 """
 import argparse
 import collections
@@ -36,17 +36,17 @@ from verdicts import CLASSES, File, Verdict
 HERE = Path(__file__).resolve().parent
 FLAVOURS = ("model", "plain", "tsan")
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
-# How much likelier a check is to see a mutant where nothing is known of it.
+# How much more likely a flavour is to catch a mutant of that kind, if nothing is known yet.
 SEES_ORDERS = {"model": 3.0, "tsan": 2.0, "plain": 0.3}
 SEES_STEPS = {"model": 1.5, "plain": 1.0, "tsan": 0.4}
-# What starting a check costs besides its own time.
+# What starting a check costs in addition to its own time, in seconds.
 START_S = 0.2
-# So long after a first hang it is looked for a check that says more.
+# After the first hang, the search continues for so many seconds for a check that gives a better verdict.
 HANG_LOOK_S = 100
 
 
 class Chances:
-    """What caught the mutants before: of the same function, of the same file."""
+    """Counts which checks caught earlier mutants of the same function and of the same file."""
 
     def __init__(self):
         self.by_place = collections.defaultdict(collections.Counter)
@@ -68,7 +68,7 @@ class Chances:
 
 
 class Judged:
-    """A mutant under judgement: its files, and what was built of it."""
+    """A mutant that is being judged: its files, and what was built for it."""
 
     def __init__(self, suite, mutant, folder):
         self.suite, self.mutant, self.folder = suite, mutant, folder
@@ -88,7 +88,7 @@ class Judged:
         return self.objects[flavour.name]
 
     def build(self, flavour):
-        """False: it is compiled to what the original is."""
+        """Returns False if the mutant compiles to the same code as the original."""
         if flavour.name not in self.same:
             self.same[flavour.name] = flavour.mutant_same(self.code(flavour))
             if not self.same[flavour.name]:
@@ -126,15 +126,15 @@ class Suite:
             with self.lock:
                 self.spent[what] += time.monotonic() - began
 
-    # What was judged before.
+    # Verdicts of earlier runs.
 
     def folder(self):
         return Path(tempfile.mkdtemp(dir=self.work, prefix="mutant-"))
 
     def known(self, mutant, keys):
-        """The verdict of an earlier run, if nothing that it rests on has changed."""
+        """Returns the verdict of an earlier run, if nothing that it depends on has changed."""
         item = self.file.known.get(mutant.id)
-        # A survivor is tried again: there may be a new test.
+        # A survivor is tried again, because there may be a new test.
         if item is None or not item["class"] or (item["check"] and keys.get(item["check"]) != item["check_key"]):
             return None
         if item["class"] == "hang" and mutant.id not in self.hangs:
@@ -156,7 +156,7 @@ class Suite:
         return None
 
     def known_all(self, mutants):
-        """Mutant id -> verdict, of those that need no new one."""
+        """Returns mutant id -> verdict, for the mutants that need no new verdict."""
         asked = [mutant for mutant in mutants if mutant.id in self.file.known]
         for mutant in asked:
             item = self.file.known[mutant.id]
@@ -170,7 +170,7 @@ class Suite:
         found = self.pool.map(lambda mutant: self.known(mutant, keys), asked)
         return {mutant.id: item for mutant, item in zip(asked, found) if item is not None}
 
-    # The sources as they are.
+    # The unchanged sources.
 
     def prepare(self, cost_s):
         for flavour in self.flavours.values():
@@ -198,9 +198,8 @@ class Suite:
         return hash_of(*(made.name for made in flavour.originals.values()))
 
     def kept(self, name, checks, make):
-        """
-        Check name -> what `make` finds for it, kept in the work folder while the check is the same; and whether
-        all of it was found with the library as it is.
+        """Returns check name -> what `make` finds for it, kept in the work folder until the check changes. Also
+        returns whether all of it was found with the present library.
         """
         path = self.work / name
         before = json.loads(path.read_text()) if path.exists() else {}
@@ -217,11 +216,14 @@ class Suite:
         if verdict is None:
             return took_s, used_s, ""
         again, took_s, used_s = check.measure()
-        # Once may be the machine; and no mutant is caught by a check that then fails without it.
+        # A single failure may be the machine's fault. A check that fails again without a mutant proves
+        # nothing about mutants.
         return took_s, used_s, f"{verdict}, and again: {again}" if again is not None else ""
 
     def cover(self):
-        """With ThreadSanitizer a program comes to what it comes to without."""
+        """Records what each check executes. With ThreadSanitizer a program executes the same as without, so it
+        is not recorded again.
+        """
         checks = [check for check in self.checks if check.flavour.name in ("model", "plain")]
         functions = {flavour.name: Functions(flavour.cover_make(self.pool)) for flavour in {check.flavour for check in checks}}
         found, self.map.fresh = self.kept("lines.json", checks, lambda check: sorted(functions[check.flavour.name].of(check.cover())))
@@ -234,10 +236,12 @@ class Suite:
             if check.flavour.name == "tsan" and check.program in by_program:
                 self.map.add(check.name, by_program[check.program])
 
-    # A mutant.
+    # The judgement of a mutant.
 
     def order(self, mutant):
-        """What comes to it; where that was found with another library, then the rest too."""
+        """Returns the checks to try, in order: those that execute the mutant's lines. If those were recorded
+        with another library, the rest follows.
+        """
         with self.lock:
             value = {check: self.chances.of(mutant, check) / (check.cost_s + START_S) for check in self.checks}
         come = {check: self.map.comes_to(check.name, mutant) for check in self.checks}
@@ -245,7 +249,7 @@ class Suite:
         return sorted(wanted, key=lambda check: (not come[check], -value[check]))
 
     def judge(self, mutant):
-        """The verdict as it is kept in the file."""
+        """Returns the verdict on a mutant, in the form in which the file keeps it."""
         began = time.monotonic()
         folder = self.folder()
         judged = Judged(self, mutant, folder)
@@ -253,7 +257,7 @@ class Suite:
             check, verdict = self.search(mutant, judged)
             return self.item(mutant, judged, check, verdict, time.monotonic() - began)
         except BuildError as error:
-            # What compiles in one flavour and not in another is a fault of ours.
+            # If the mutant compiles in one flavour and not in another, the generator or the build is wrong.
             if judged.same:
                 raise
             flavour = self.flavours[next(iter(judged.texts), next(iter(self.flavours)))]
@@ -264,7 +268,7 @@ class Suite:
                 self.spent["all"] += time.monotonic() - began
 
     def search(self, mutant, judged):
-        """(check, verdict); (None, None) for a survivor."""
+        """Returns (check, verdict); (None, None) for a survivor."""
         hung, until = (None, None), None
         for check in self.order(mutant):
             if until is not None and time.monotonic() > until:
@@ -349,7 +353,9 @@ def table(rows, columns):
 
 
 def report(items, equivalents, hangs):
-    """The tables by check and by folder, the survivors, the line that counts. True when all were caught."""
+    """Prints the tables by check and by folder, the survivors, and the line that counts. Returns True if all
+    were caught.
+    """
     counted = [item for item in items.values() if item["class"] not in ("none", "same")]
     unseen = [item for item in counted if item["class"] == "hang" and item["id"] not in hangs]
     alive = [item for item in counted if item["class"] == ""]
@@ -399,7 +405,7 @@ def options_read():
 
 
 def stale_print(mutants, *lists):
-    """False if a reviewed list names a mutant that does not exist."""
+    """Returns False if a reviewed list names a mutant that does not exist."""
     good = True
     for name, texts in lists:
         stale = set(texts) - {mutant.id for mutant in mutants}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that only mutants call: accesses of any order, and read-modify-writes in two steps.
- * Included before each source file of a mutant.
+ * This file is included before each source file of a mutant.
  */
 #ifndef MUTANT_ORDERS_H
 #define MUTANT_ORDERS_H
@@ -9,7 +9,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Between the two steps of a split one. Defined by programs that give others their time there. */
+/*
+ * Called between the two steps of a split read-modify-write. Programs define it to let other
+ * threads run there.
+ */
 void mutant_between(void) __attribute__((weak));
 #define MUTANT_BETWEEN() (mutant_between != 0 ? mutant_between() : (void)0)
 
@@ -49,7 +52,7 @@ void mutant_between(void) __attribute__((weak));
 
 #define mutant_load_pair(order, pair) mutant_load_pair_##order(pair)
 #define mutant_load_pair_relaxed(pair) twi_load_pair_relaxed(pair)
-/* Each half by itself. */
+/* Loads each half separately. */
 #define mutant_split_load_pair(pair)                                                               \
 	({                                                                                         \
 		const _Atomic uint64_t *mutant_pair = (pair);                                      \
@@ -61,7 +64,9 @@ void mutant_between(void) __attribute__((weak));
 		mutant_seen;                                                                       \
 	})
 
-/* In two steps, both sequentially consistent: only the atomicity is gone. */
+/*
+ * Makes the change in two steps, both sequentially consistent, so that only the atomicity is lost.
+ */
 #define MUTANT_SPLIT(object, changed)                                                              \
 	({                                                                                         \
 		__auto_type mutant_object = (object);                                              \

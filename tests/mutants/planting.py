@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Defects that are planted in copies of src/. A row begins with a name, a file, the code, and the defect in its place."""
+"""Plants defects in copies of src/. A row begins with a name, a file, the code, and the defect that replaces
+it.
+"""
 import shutil
 
 

@@ -2,7 +2,7 @@
 /*
  * Test points in the builds of mutants. Between the halves of a step that a mutant has split, half
  * of all threads yield their processor. At the other points a thread spins now and then. The race
- * tests yield at every point, but that takes seconds if other programs use the machine.
+ * tests yield at every point. That would take seconds here, if other programs use the machine.
  */
 #include "race.h"
 
@@ -19,7 +19,7 @@ static uint64_t dice_of_1024(void)
 	return race_random(&random) % 1024;
 }
 
-/* The mutants' own (orders.h). */
+/* The point that the mutants add (orders.h). */
 void mutant_between(void);
 void mutant_between(void)
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Lists of mutants that were reviewed, with the result.
 
-equivalent.txt: mutants without a visible effect, with the proof. hangs.txt: mutants that only a program
-that does not end can show, with the reason why a user would see the same.
+equivalent.txt: mutants without a visible effect, each with the proof. hangs.txt: mutants that only a
+hang of a program can show, each with the reason why a user would see the same hang.
 
 Each id has a line of its own. The indented text below belongs to the ids directly above it.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def reviewed_read(name):
-    """Mutant id -> text."""
+    """Returns mutant id -> text."""
     texts, group, complete = {}, [], True
     for line in Path(__file__).with_name(name).read_text().splitlines():
         if not line.strip() or line.startswith("#"):

@@ -34,11 +34,13 @@ class Verdict:
 
 
 def verdict_of(code, text, is_model):
-    """Of a run that ended with `code` (None: it did not) and said `text`. None: it passed."""
+    """Returns the verdict of a run that printed `text` and ended with `code` (None: it did not end). Returns
+    None if it passed.
+    """
     if code in (0, 77):
         return None
     if is_model:
-        # What takes longer to search is no fault; a run of it that has no end is one.
+        # A search that takes longer is no failure. A single run inside it that does not end is one.
         if code is None:
             return None
         said = re.search(r"no end after \d+ steps.*|.*does not hold.*|deadlock.*|.*", text)
@@ -64,7 +66,7 @@ def verdict_of(code, text, is_model):
 
 
 class File:
-    """The verdicts of earlier runs, one a line; the last one of a mutant counts."""
+    """The verdicts of earlier runs, one on each line. The last one of a mutant counts."""
 
     def __init__(self, path):
         self.path = path

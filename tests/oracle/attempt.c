@@ -12,7 +12,7 @@
 
 enum { SEED_SECONDS = 60, EXIT_DIFFERS = 3 };
 
-/* The child's report. */
+/* Shared memory in which the child reports the failure. */
 static struct failure *told;
 
 static void tell(const struct sequence *sequence, int at, const char *what)
@@ -29,7 +29,8 @@ static void child_begin(void)
 	play_prepare();
 }
 
-/* Memory is zeroed. Exits if there is none, because the parent cannot go on without it. */
+/* Makes the shared memory, zeroed. If there is none, exits, because the parent cannot do without
+ * it. */
 static void told_make(void)
 {
 	if (told == NULL)

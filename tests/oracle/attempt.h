@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays sequences in a child process, because a sequence may end the process, or hang. The parent
- * never uses the library, so that it may fork as often as it likes.
+ * Plays sequences in a child process, because a sequence may end the process or hang. The parent
+ * itself never uses the library, so it may fork as often as it likes.
  */
 #ifndef ORACLE_ATTEMPT_H
 #define ORACLE_ATTEMPT_H
@@ -14,18 +14,19 @@
 /* A failed sequence and its cause. */
 struct failure {
 	uint64_t seed;
-	int at; /* the operation, from 0; `count` of the sequence: in play_finish */
+	int at; /* the operation, from 0; if equal to the sequence's `count`: in play_finish */
 	char what[300];
 };
 
-/* Returns false if the sequence fails. If it takes more than `seconds`, it hangs. */
+/* Returns false if the sequence fails. A sequence that takes more than `seconds` counts as a
+ * hang and fails. */
 bool attempt_sequence(const struct sequence *sequence, unsigned seconds,
 		      struct failure *ret_failure);
 
 /* Plays one seed after the other until one fails. */
 bool attempt_seeds(uint64_t from, uint64_t count, struct failure *ret_failure);
 
-/* shrink.c: removes the parts of a failing sequence that are not needed for the failure. */
+/* shrink.c: removes parts of a failing sequence as long as it still fails. */
 void sequence_shrink(struct sequence *sequence, struct failure *failure);
 
 #endif

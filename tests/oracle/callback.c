@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions that the engine calls: callbacks, finalisers, the dispatch hook, the hand-back
- * hook, and the operations that these do in turn.
+ * The functions that the engine calls: callbacks, finalisers, the dispatch hook and the hand-back
+ * hook. Also the operations that they do in turn.
  */
 #include "play.h"
 
 #include <errno.h>
 
-/* While a worker may be awake, the player must flush at once if it makes a timeout due. */
+/*
+ * Returns true if a timeout may become due now: inside a callback, or while the worker is held. At
+ * other times the worker could run it at any moment, and the player would have to flush at once.
+ */
 static bool may_make_due(const struct play *play)
 {
 	return !play_self.player || play_held(play);
 }
 
-/* Returns the delay, or the shortest that makes no timeout due at once. */
+/* Returns the delay, or 1 ns if a shorter one would make a timeout due when it may not. */
 static int64_t quiet_delay(const struct play *play, int64_t delay_ns)
 {
 	return delay_ns > 0 || may_make_due(play) ? delay_ns : 1;
@@ -57,7 +60,8 @@ static void clock_move(struct play *play, int64_t argument)
 		play_clock_to(play, play->model.now_ns + argument * play->model.tick_ns / 2);
 }
 
-/* Moves by a delay, which makes no timeout due at once, or to a time that may have passed. */
+/* Reschedules a timeout by a delay that does not make it due at once, or to a time that may have
+ * passed. */
 static void peer_move(struct play *play, int64_t argument)
 {
 	int64_t tick_ns = (int64_t)play->model.tick_ns;
@@ -71,7 +75,8 @@ static void peer_move(struct play *play, int64_t argument)
 			      play->model.now_ns + (ticks - 4) * tick_ns);
 }
 
-/* Calls that would wait for their own callback. Start needs no wait. */
+/* Makes the calls that must fail in a callback, because they would wait for that callback. Start
+ * must succeed. */
 static void rejected_calls(struct play *play, int id)
 {
 	struct tw_engine *engine = play->engine;
@@ -171,7 +176,7 @@ static void on_run(struct tw_handle self, void *arg)
 	play_leave(play);
 }
 
-/* Returns the end that the model expects. */
+/* Returns the end that the model expects for the finaliser. */
 static enum tw_end end_of(struct play *play, int id)
 {
 	switch (play->model.timeout[id].state) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares every observable of the engine with the model's.
+ * Compares everything that a user can observe with the model.
  */
 #include "play.h"
 
@@ -14,8 +14,9 @@ static bool has_ended(const struct play *play, int id)
 }
 
 /*
- * A handle is stale as soon as its node serves another timeout. Mostly a later handle shows that.
- * But each rejected schedule also uses one node.
+ * A handle becomes stale when its node serves another timeout. Usually a later handle with that
+ * node shows this. But a rejected schedule also uses up a node and leaves no handle. So the test
+ * accepts at most as many unexplained stale handles as there were rejections.
  */
 int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code)
 {
@@ -57,7 +58,7 @@ void play_compare_handle(struct play *play, int id)
 		fields_compare(play, id, &seen);
 }
 
-/* Must have run once if the timeout has ended and has a finaliser. */
+/* A finaliser must have run once if the timeout has ended, otherwise not at all. */
 static void finaliser_compare(struct play *play, int id)
 {
 	const struct record *record = &play->record[id];
@@ -90,8 +91,9 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 }
 
 /*
- * Values that depend on the worker's turns have bounds, and must not fall. A turn counts at its end.
- * A loop's new owner transfers outside of turns.
+ * Values that depend on the worker's turns are only bounded, and must not fall. A transfer may
+ * exceed the turns by one, because a turn counts at its end. A loop has no such bound, because its
+ * new owner transfers outside of turns.
  */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {
@@ -136,7 +138,8 @@ static void life_compare(struct play *play)
 	};
 	int state = tw_engine_state(play->engine);
 
-	/* Only the worker knows when it begins. A loop is running inside a bracket. */
+	/* The model has no STARTING. A worker leaves it at a moment that the test cannot see, at
+	 * the latest in the first flush. A loop leaves it only inside a bracket. */
 	if (state == TW_ENGINE_STARTING && (play->flushes == 0 || play->loop))
 		state = TW_ENGINE_RUNNING;
 	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decodes bytes to operations. Every string of bytes is a sequence, and a small change of the bytes
- * is a small change of the sequence. So seeds, libFuzzer and AFL++ share this one decoder. Choices
- * that should come often have many byte values, by tables that repeat a choice as often as it
- * deserves.
+ * is a small change of the sequence. So seeds, libFuzzer and AFL++ share this one decoder. If a
+ * choice should be frequent, its table lists it several times.
  */
 #include "op.h"
 
@@ -17,7 +16,7 @@ struct bytes {
 	size_t left;
 };
 
-/* Returns 0 behind the end. */
+/* Returns 0 after the end of the bytes. */
 static uint8_t byte_take(struct bytes *bytes)
 {
 	if (bytes->left == 0)
@@ -35,7 +34,7 @@ static int64_t choose(struct bytes *bytes, const int64_t *choices, size_t count)
 	choose(bytes, (const int64_t[]){__VA_ARGS__},                                              \
 	       sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
-/* Returns true for one byte value in `rate`. */
+/* Takes a byte. Returns true for one in `rate` of its values. */
 static bool seldom(struct bytes *bytes, unsigned rate)
 {
 	return byte_take(bytes) % rate == rate - 1;
@@ -86,8 +85,8 @@ static void create_decode(struct bytes *bytes, struct op *op)
 		create_spoil(bytes, op);
 }
 
-/* Decodes a distance: near, about a revolution, or of any magnitude below 2^bits. The
- * values are in the order turns, ticks, ns. */
+/* Decodes a distance: near, about a revolution, or of any size below 2^bits ticks. The values
+ * are in the order turns (revolutions), ticks, ns. */
 static void distance_decode(struct bytes *bytes, int bits, int64_t *ret_value)
 {
 	uint8_t choice = byte_take(bytes);
@@ -101,7 +100,8 @@ static void distance_decode(struct bytes *bytes, int bits, int64_t *ret_value)
 		ret_value[1] = INT64_C(1) << byte_take(bytes) % bits;
 		ret_value[1] += choice % 3 - 1;
 	} else {
-		/* Makes due ticks with equal low halves. */
+		/* Makes due ticks that often share their low 32 bits. Slot entries hold only
+		 * those. */
 		ret_value[1] = ((int64_t)(choice % 4) << 32) + byte_take(bytes) % 16;
 	}
 	ret_value[2] = CHOOSE(bytes, 0, 0, 0, -1, 1, 1, -1, 500, 777);
@@ -117,8 +117,8 @@ static void act_decode(struct bytes *bytes, int64_t *ret_value)
 	ret_value[1] = byte_take(bytes);
 }
 
-/* Decodes the thread, and whether it is one call, from one byte, so
- * that the bytes after it keep their meaning. */
+/* Decodes from one byte whether another thread makes the calls, and whether all items share one
+ * call. One byte for both keeps the meaning of the bytes after it. */
 static void way_decode(struct bytes *bytes, int64_t *ret_aside, int64_t *ret_many)
 {
 	uint8_t choice = byte_take(bytes);
@@ -175,7 +175,7 @@ static void reschedule_decode(struct bytes *bytes, struct op *op)
 static void clock_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
-	/* Very far only seldom, because at the end of time no more timeouts become due. */
+	/* Very long steps are rare, because no timeout becomes due at the end of time. */
 	distance_decode(bytes, seldom(bytes, 8) ? 49 : 20, &op->value[CLOCK_TURNS]);
 	op->value[CLOCK_FLUSH] = !seldom(bytes, 3);
 }
@@ -226,7 +226,7 @@ static struct op *op_add(struct sequence *sequence)
 	return op;
 }
 
-/* Adds a destroy. Most come after a stop, and another engine must follow each. */
+/* Adds a destroy, usually after a stop, and then the creation of another engine. */
 static void rebirth_decode(struct bytes *bytes, struct sequence *sequence)
 {
 	if (!seldom(bytes, 4)) {

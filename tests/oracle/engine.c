@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an engine: create, start, stop, destroy, and the
- * timeouts that a dispatch hook has accepted.
+ * Creates, starts, stops and destroys the engine. Runs the timeouts that the dispatch hook has
+ * accepted.
  */
 #include "play.h"
 #include "variant.h"
@@ -61,7 +61,7 @@ static void memory_set(struct play *play, bool there)
 		fault_disarm(&play->memory);
 		return;
 	}
-	/* From now on entries may wait for memory, and then ticks mix. */
+	/* From now on entries may wait for memory, so timeouts of different ticks may mix. */
 	play->model.any_order = true;
 	fault_arm(&play->memory, 1, LLONG_MAX);
 }
@@ -151,7 +151,8 @@ static int stop_call(struct play *play, int64_t timeout_ns)
 	return tw_engine_stop(play->engine, play->hooked ? play_hand_back : NULL, play, timeout_ns);
 }
 
-/* If the worker is held, or runs are outstanding, stop can only begin. */
+/* Begins a stop that cannot end yet, because the worker is held or accepted timeouts have not
+ * run. */
 static void stop_begin(struct play *play)
 {
 	play_expect(play, MODEL_NOBODY, "tw_engine_stop beside a callback", stop_call(play, 0),
@@ -182,7 +183,7 @@ void play_stop_complete(struct play *play)
 	play->model.life = MODEL_STOPPED;
 }
 
-/* Stops an engine that is at work. */
+/* Stops an engine that is running. */
 static void open_stop(struct play *play, bool hook)
 {
 	play->model.life = MODEL_STOPPING;
@@ -205,11 +206,12 @@ static void due_run(struct play *play);
 
 static void any_stop(struct play *play, bool hook)
 {
-	/* A loop's stop ends in the call, and waits for executors. The
-	 * player must run them, because it is one. */
+	/* A loop's stop waits for executors inside the call. The player is the executor, so it
+	 * must run the accepted timeouts first. */
 	while (play->loop && in_flight(play) > 0)
 		due_run(play);
-	/* If there is a dispatch hook, other callbacks of the batch follow the one that holds. */
+	/* With a dispatch hook, more callbacks of the same batch may hold the worker after this
+	 * one. */
 	while (play_held(play) && play->dispatch_accepts >= 0) {
 		play_release(play, NULL);
 		play_quiet(play);
@@ -247,7 +249,8 @@ void play_due(struct play *play, const struct op *op)
 		play_stop_complete(play);
 }
 
-/* Takes the rest of a sequence down in order. */
+/* Ends what the sequence has left: releases the worker, runs accepted timeouts, stops and
+ * destroys the engine. */
 void play_finish(struct play *play)
 {
 	static const struct op run_all = {.code = OP_DUE, .value = {MODEL_TIMEOUTS_MAX, 0}};

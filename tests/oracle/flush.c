@@ -2,8 +2,9 @@
 /*
  * Waits until the worker has run the due timeouts.
  *
- * A flush would not return while a callback holds the worker. So if a pending timeout may hold it,
- * another thread flushes, and the player waits for the first event.
+ * A flush does not return while a callback holds the worker. So if a pending timeout may hold it,
+ * another thread makes the flush. The player then waits until that flush ends or the worker is
+ * held.
  */
 #include "play.h"
 
@@ -40,7 +41,7 @@ void play_work_end(struct play *play)
 	play_self.player = true;
 }
 
-/* More than any sequence needs. More polls mean a loop that never comes to rest. */
+/* More polls than any sequence needs. If a loop needs more, it never comes to rest. */
 enum { POLLS_MAX = 100000 };
 
 static void poll_once(struct play *play)
@@ -55,14 +56,15 @@ static void poll_once(struct play *play)
 	play_work_end(play);
 	play_expect(play, MODEL_NOBODY, "tw_engine_poll", expired,
 		    (long long)(play->model.counts.expired - before));
-	/* Timeouts that a budget leaves mix with overdue ones. */
+	/* If a budget leaves due timeouts for the next poll, they mix with overdue ones. */
 	play->model.any_order |= budget != 0 && (uint64_t)expired >= budget;
 	if (budget != 0 && play->dispatch_accepts < 0 && (uint64_t)expired > budget)
 		play_fail(play, "a poll runs %lld with a budget of %lld", (long long)expired,
 			  (long long)budget);
 }
 
-/* Polls as often as the engine asks. It must not ask for a time after a timeout is due. */
+/* Polls as often as the engine asks for it. The engine must not ask for a time later than the
+ * first due time. */
 static int polls_take(struct play *play)
 {
 	const struct model *model = &play->model;
@@ -141,7 +143,7 @@ static void flush_aside(struct play *play)
 	flusher_await(play);
 }
 
-/* Returns whether it is pending, or was rejected by the dispatch hook and has not begun. */
+/* Returns true if the timeout's callback may still begin and would hold the worker. */
 static bool may_hold(const struct play *play, int id)
 {
 	enum model_state state = play->model.timeout[id].state;
@@ -219,7 +221,8 @@ void play_release(struct play *play, const struct op *op)
 		return;
 	}
 	flusher_await(play);
-	/* The flush may have been served before the turn in which the worker was held. */
+	/* The worker may have been held in the turn after the one that served the flush. So a
+	 * flush is still needed. */
 	if (!play_held(play))
 		flush_once(play);
 }

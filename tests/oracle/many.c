@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches: single calls in the same order for the model, one call for the engine.
+ * Batches: the model gets single calls in the same order, the engine gets one call.
  *
- * A rejected item and the next accepted one have the same
- * record, because only one of them is ever used.
+ * A rejected item shares its record with the next accepted one, because only one of the two is ever
+ * used.
  */
 #include "play.h"
 

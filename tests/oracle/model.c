@@ -65,7 +65,7 @@ int64_t model_deadline(const struct model *model, int64_t delay_ns)
 	return sum_ns > INT64_MAX ? INT64_MAX : (int64_t)sum_ns;
 }
 
-/* Returns the first tick boundary after a deadline, from the engine's start on. */
+/* Returns the first tick boundary after a deadline. Ticks count from the engine's start. */
 static wide boundary_of(const struct model *model, int64_t deadline_ns)
 {
 	wide since_ns = (wide)deadline_ns - model->start_ns;
@@ -112,7 +112,8 @@ static bool holds_place(const struct model_timeout *timeout)
 	       (timeout->state == MODEL_RUNNING && !timeout->passed_on);
 }
 
-/* The limit of pending timeouts: a running one counts until it ends or passes its place on. */
+/* Takes a place under the limit of pending timeouts. A running timeout keeps its place until it
+ * ends or passes it on to one that its callback schedules. */
 static bool place_take(struct model *model, int inside)
 {
 	uint64_t taken = 0;
@@ -213,8 +214,8 @@ bool model_any_due(const struct model *model)
 	return model->first != MODEL_NOBODY && model->timeout[model->first].due_ns <= model->now_ns;
 }
 
-/* The worker must keep the order of ticks for timeouts it
- * had, unless it stalled for a revolution. */
+/* Returns true if the worker broke the order of ticks. It must keep the order for timeouts that
+ * were in its wheel, unless it stalled for a revolution. */
 static bool out_of_order(const struct model *model, const struct model_timeout *timeout)
 {
 	wide stall_ticks = ((wide)model->now_ns - model->start_ns) / model->tick_ns -

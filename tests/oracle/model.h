@@ -3,9 +3,9 @@
  * The reference model: the promises of an engine, in the slowest and plainest form. It has one
  * sorted list of pending timeouts, one thread, and time as a number that cannot overflow.
  *
- * The order inside a tick is not promised. So the model gets each run and reports whether it was
- * right (model_expire). It also reports runs that should have come by now and have not
- * (model_flushed).
+ * The order inside a tick is not promised. So the player passes each run to the model, which
+ * reports whether the run was right (model_expire). The model also reports a run that should have
+ * come by now (model_flushed).
  */
 #ifndef ORACLE_MODEL_H
 #define ORACLE_MODEL_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <tickwheel.h>
 
-/* Must not wrap: the largest sum of a time, a delay and a tick is far below the limit. */
+/* 128 bits, so that no sum of a time, a delay and a tick can overflow. */
 __extension__ typedef __int128 wide;
 
 enum { MODEL_TIMEOUTS_MAX = 1500, MODEL_NOBODY = -1 };
@@ -29,7 +29,7 @@ enum model_life {
 
 enum model_state {
 	MODEL_PENDING,
-	MODEL_DUE, /* at the dispatch hook, or waiting for a run */
+	MODEL_DUE, /* expired: at the dispatch hook, or waiting for its run */
 	MODEL_RUNNING,
 	MODEL_EXPIRED,
 	MODEL_CANCELLED,
@@ -40,11 +40,11 @@ struct model_timeout {
 	int64_t deadline_ns;
 	wide due_ns; /* the first tick boundary after the deadline; in a loop, the deadline */
 	enum model_state state;
-	bool passed_on; /* while it runs: another timeout got its place under the limit */
+	bool passed_on; /* while it runs: another timeout has got its place under the limit */
 	bool owed;      /* pending when a flush began */
 	bool seen;      /* pending during a whole flush, so the worker has it in its wheel */
 	bool moved;     /* rescheduled: its order among others of that time is not promised */
-	int next;       /* in the list of pending ones, sorted by due_ns */
+	int next;       /* the next pending timeout, sorted by due_ns */
 };
 
 /* Counters as struct tw_stats has them. */
@@ -68,11 +68,11 @@ struct model {
 	uint32_t slots; /* a power of two */
 	uint64_t limit;
 	struct model_counts counts;
-	bool any_order;      /* ticks may mix, because entries have waited for memory */
+	bool any_order; /* timeouts of different ticks may mix: no memory, or a poll's budget */
 	int64_t flushing_ns; /* when the current flush began */
-	int64_t flushed_ns;  /* when the last one that ended began */
-	wide latest_ns;      /* of the seen that have expired, the latest due */
-	bool overshoot;      /* a timeout expired that was not due yet when the last flush began */
+	int64_t flushed_ns;  /* when the last flush that has ended began */
+	wide latest_ns;      /* the latest due_ns of the seen timeouts that have expired */
+	bool overshoot;      /* a timeout expired that was not yet due when the last flush began */
 	/* All timeouts ever made. Those of former engines have ended. */
 	struct model_timeout timeout[MODEL_TIMEOUTS_MAX];
 	int count;
@@ -91,8 +91,8 @@ void model_create(struct model *model, const struct tw_options *options, int64_t
 int model_clock_set(struct model *model, int64_t now_ns);
 
 /*
- * Returns now + delay, as tw_schedule should compute it. Without a delay it is the last moment
- * before the present tick.
+ * Returns now + delay, as tw_schedule should compute it. For a delay of 0 or less, that is the last
+ * nanosecond before the present tick.
  */
 int64_t model_deadline(const struct model *model, int64_t delay_ns);
 
@@ -107,15 +107,16 @@ int model_reschedule_at(struct model *model, int id, int64_t deadline_ns);
 int model_cancel(struct model *model, int id);
 enum tw_state model_state_of(const struct model *model, int id);
 
-/* Returns when a loop must be polled at the latest: when the tick of its first timeout is over. */
+/* Returns the latest time at which a loop must be polled: the end of its first timeout's tick. */
 wide model_poll_ns(const struct model *model);
 
 /* Returns whether a pending timeout is due. */
 bool model_any_due(const struct model *model);
 
 /*
- * Report an event of a timeout. Return NULL if it was right, otherwise an error text. A timeout
- * expires, its callback begins, and it ends (with the finaliser). Or it is handed back.
+ * Each reports an event of a timeout to the model. They return NULL if the event was right,
+ * otherwise an error text. Either a timeout expires, its callback begins, and it ends (with the
+ * finaliser), or it is handed back.
  */
 const char *model_expire(struct model *model, int id);
 const char *model_run(struct model *model, int id);
@@ -126,7 +127,7 @@ const char *model_hand_back(struct model *model, int id);
 void model_flush(struct model *model);
 const char *model_flushed(struct model *model);
 
-/* Ends a stop that had no hook: the remaining timeouts were handed back. */
+/* Ends a stop without a hook: all remaining timeouts count as handed back. */
 void model_hand_back_all(struct model *model);
 
 #endif

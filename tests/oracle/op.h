@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations, the elements of a sequence. They are made from bytes (decode.c), read from and
- * printed as text (text.c), and done by both engines (play.c).
+ * Operations, the elements of a sequence. decode.c makes them from bytes. text.c reads them from
+ * text and prints them. play.c does them on the engine and on the model.
  *
- * Times are in revolutions, ticks and nanoseconds from a base that only exists when the operation
- * is done, and timeouts are counted back from the newest. So a sequence still makes sense if some
- * of its operations are removed.
+ * Times are distances in revolutions, ticks and nanoseconds from a base, which is known only when
+ * the operation is done. Timeouts are counted back from the newest. So a sequence still makes sense
+ * if some of its operations are removed.
  */
 #ifndef ORACLE_OP_H
 #define ORACLE_OP_H
@@ -44,8 +44,8 @@ enum {
 	CREATE_START,
 	CREATE_CHECK,
 	CREATE_DISPATCH, /* 0: no hook, otherwise 1 + the most that it accepts of a batch */
-	CREATE_POOR,     /* from here on no memory for slot entries */
-	CREATE_OWNED,    /* a loop's timeouts are for their owner only */
+	CREATE_POOR,     /* from here on there is no memory for slot entries */
+	CREATE_OWNED,    /* the loop's timeouts are owner-only */
 	CREATE_OUTSIDE,  /* between polls the player is in no bracket of its loop, unless owned */
 };
 
@@ -57,15 +57,15 @@ enum {
 	SCHEDULE_TICKS,
 	SCHEDULE_NS,
 	SCHEDULE_COUNT,
-	SCHEDULE_STRIDE, /* ticks from one of `count` to the next; -1: a revolution */
+	SCHEDULE_STRIDE, /* ticks between two of the `count` timeouts; -1: a revolution */
 	SCHEDULE_FINAL,  /* with a finaliser */
 	SCHEDULE_HOLD,   /* its callback holds the worker until the player releases it */
-	SCHEDULE_ASIDE,  /* by another thread */
+	SCHEDULE_ASIDE,  /* another thread makes the call */
 	SCHEDULE_ACT,
 	SCHEDULE_ARGUMENT,
 	SCHEDULE_THEN,
 	SCHEDULE_AGAIN, /* argument of `then` */
-	SCHEDULE_MANY,  /* all of `count` by one call */
+	SCHEDULE_MANY,  /* one call for all `count` timeouts */
 };
 
 enum { CANCEL_WHICH, CANCEL_COUNT, CANCEL_STEP, CANCEL_WAIT, CANCEL_ASIDE, CANCEL_MANY };
@@ -95,17 +95,17 @@ enum base {
 	BASES
 };
 
-/* The operations of a callback, besides the report that it runs. */
+/* What a callback does, besides the report that it runs. */
 enum act {
 	ACT_NOTHING,
-	ACT_REARM, /* schedules one with the same acts, for some generations */
-	ACT_LATE,  /* schedules one with a deadline in the past */
-	ACT_PEER,  /* cancels one */
-	ACT_PEERS, /* cancels many */
-	ACT_SELF,  /* cancels itself, waits for itself */
+	ACT_REARM, /* schedules another timeout with the same acts, for some generations */
+	ACT_LATE,  /* schedules a timeout with a deadline in the past */
+	ACT_PEER,  /* cancels another timeout */
+	ACT_PEERS, /* cancels many timeouts */
+	ACT_SELF,  /* cancels its own timeout, and waits for itself */
 	ACT_CLOCK, /* moves the clock */
 	ACT_CALLS, /* makes calls that must be rejected in a callback */
-	ACT_MOVE,  /* reschedules one */
+	ACT_MOVE,  /* reschedules another timeout */
 	ACTS
 };
 

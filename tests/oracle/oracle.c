@@ -22,7 +22,7 @@
 static const char failed_path[] = "oracle-failed.txt";
 
 enum {
-	/* Several, because a defect may depend on when the worker wakes up. */
+	/* Several replays, because a defect may depend on when the worker wakes up. */
 	REPLAYS = 10,
 	REPLAY_SECONDS = 60,
 	BYTES_MAX = 1 << 16,

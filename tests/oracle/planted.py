@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Defects planted in copies of src/: the oracle must find each, make it small, and fail again on what it wrote.
+"""Plants defects in copies of src/. The oracle must find each one, make a small sequence that shows it, and fail again
+when it replays that sequence.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
        planted.py SOURCE_ROOT --fit
 
-Prints what was found and how many operations were left. Exit code 0: all were found. With --fit it only checks that each
-defect has one place in src, so that a change of the code cannot leave a defect behind.
+Prints which defects were found, and the length of each sequence. Exit code 0: all were found. With --fit it only checks
+that the code of each defect occurs once in src. So a change of src cannot disable a defect unnoticed.
 """
 import concurrent.futures
 import pathlib
@@ -21,7 +22,7 @@ from planting import fit, plant  # noqa: E402
 SEEDS = 3000
 PARALLEL = 2
 
-# name, file, the code, the defect in its place
+# Name, file, the code to replace, the defect that replaces it.
 PLANTED = [
     ("due a tick too late", "wheel/filing.c", "return twi_due_tick(since_ns, wheel->tick_ns);",
      "return twi_due_tick(since_ns, wheel->tick_ns) + 1;"),
@@ -87,12 +88,12 @@ def pkg_config(what):
 
 
 def sources_of(tree):
-    """Of the library itself, and not of those beside it."""
+    """Returns the sources of the library itself, without the executors and the durable part."""
     return sorted(path for path in tree.rglob("*.c") if path.parent.name != "executors" and "durable" not in path.parts)
 
 
 class Builder:
-    """Compiles what a defect touches, and takes the rest from one build of the sources as they are."""
+    """Compiles the sources that a defect changes. All other objects come from one build of the unchanged sources."""
 
     def __init__(self, root, compiler, folder):
         self.root, self.compiler, self.folder = root, compiler, folder
@@ -122,7 +123,7 @@ class Builder:
 
 
 def find(builder, name, file, code, defect):
-    """Whether it was found, and what there is to say."""
+    """Returns whether the oracle found the defect, and a report."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
         program = builder.program(plant(builder.root, scratch, file, code, defect), file, scratch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The player does one operation after the other. In between it waits for
- * rest and compares. It also has the baton.
+ * The player: does one operation after the other. After each it waits until no timeout is due, and
+ * compares engine and model. It also implements the baton.
  */
 #include "play.h"
 
@@ -129,7 +129,7 @@ void play_prepare(void)
 
 	fault_init(&play->memory);
 	tw_memory_allocator_set(&play->memory.allocator);
-	/* Makes slabs ahead, so that memory is short only for engines and slot entries. */
+	/* Allocates the slabs now. Then a lack of memory affects only engines and slot entries. */
 	if (tw_memory_reserve(4 * (uint64_t)MODEL_TIMEOUTS_MAX) != 0)
 		play_fail(play, "no memory to begin with");
 	pthread_mutex_init(&play->baton, NULL);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Both engines do the same operations, and every observable is compared (playing: play.c).
+ * Does the same operations on the real engine and on the model, and compares everything that a user
+ * can observe (play.c).
  *
  * The comparison is exact although the real engine has a thread. The worker does nothing visible
  * unless a timeout is due. So when an operation has made one due, the player flushes. There are two
  * exceptions. A callback may hold the worker, and then operations go on while due timeouts have not
- * run. And callbacks do operations themselves. The running callback or player has the baton, and
- * asks the model in the same step as the engine. The player gives the baton away only while it
- * waits for the worker.
+ * run. And callbacks do operations themselves.
+ *
+ * The baton is a lock that makes each step exact: its holder makes the call to the engine and asks
+ * the model in one step. The player holds it, and gives it away only while it waits for the worker.
+ * A running callback takes it.
  *
  * A loop has no thread besides the player. There the player polls when it would flush, with and
- * without a budget, until tw_engine_next_due reports that no timeout is due. Its results are
- * compared too.
+ * without a budget, until tw_engine_next_due reports that no timeout is due. The results of the
+ * polls are compared too.
  *
  * The first difference ends the process by play_failed.
  */
@@ -25,13 +28,13 @@
 #include <pthread.h>
 #include <tickwheel.h>
 
-/* The longest time that any step may take in real time. */
+/* The longest time that any step may take, in real time. */
 #define PLAY_PATIENCE_S 20
 #define PLAY_PATIENCE_NS (PLAY_PATIENCE_S * INT64_C(1000000000))
 
 struct play;
 
-/* The operations of a callback. */
+/* What a timeout's callback does. */
 struct script {
 	enum act act;
 	int64_t argument;
@@ -41,7 +44,7 @@ struct script {
 	bool hold;
 };
 
-/* A timeout as its user sees it. It has the same number as the model's timeout. */
+/* A timeout as its user sees it. It has the same number (`id`) as the model's timeout. */
 struct record {
 	struct play *play;
 	int id;
@@ -50,8 +53,8 @@ struct record {
 	const struct tw_kind *kind;
 	struct script script;
 	int finalised;
-	bool reborn; /* its node serves a later one, so the handle is stale */
-	bool stale;  /* a call has returned that it is stale */
+	bool reborn; /* its node serves a later timeout, so the handle is stale */
+	bool stale;  /* a call has returned that the handle is stale */
 };
 
 /* Timeouts that the dispatch hook accepted and that have not run yet. */
@@ -71,16 +74,16 @@ struct play {
 	long long bytes_before; /* allocated before the engine was made */
 	int64_t dispatch_accepts;
 	struct accepted accepted;
-	bool loop;  /* no thread: the player polls */
-	bool owned; /* its timeouts are of the owner's kinds */
+	bool loop;  /* an engine without a thread: the player polls */
+	bool owned; /* its timeouts are owner-only */
 	uint64_t polls;
 	uint64_t batch;        /* option transfer_batch */
 	uint64_t flushes;      /* flushes that this engine has served */
 	struct tw_stats stats; /* as last read */
-	int rejections;        /* a rejected schedule uses a node up too */
+	int rejections;        /* how often: a rejected schedule uses up a node too */
 	int stale_unseen;      /* stale handles that no later handle explains */
 
-	/* The baton, and the states that a thread awaits with it. */
+	/* The baton, and the state that threads wait for with it. */
 	pthread_mutex_t baton;
 	pthread_cond_t changed;
 	int holder;  /* the timeout that holds the worker, or MODEL_NOBODY */
@@ -96,15 +99,16 @@ struct play {
 };
 
 /*
- * Called once by any thread, with the place and text of the difference. Must not
- * return. Must be set before the first play.
+ * Called once, by any thread, with the place and text of the difference. It must not return. It
+ * must be set before the first play.
  */
 extern void (*play_failed)(const struct sequence *sequence, int at, const char *what);
 
-/* Must be called once, first in a process, so that memory is never short. */
+/* Must be called once, before anything else in the process. Allocates the memory that the plays
+ * need. */
 void play_prepare(void);
 
-/* Plays a whole sequence, and takes all engines down again. */
+/* Plays a whole sequence, and destroys all its engines. */
 void play_run(const struct sequence *sequence);
 
 /* Reports a difference during a play. */
@@ -112,10 +116,10 @@ _Noreturn void play_fail(struct play *play, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* `id` is the timeout that is compared, or MODEL_NOBODY. */
 void play_expect(struct play *play, int id, const char *what, long long actual, long long expected);
-/* `problem` is the model's text. NULL is good. */
+/* Fails the play unless `problem`, the model's text, is NULL. */
 void play_judge(struct play *play, int id, const char *problem);
 
-/* The baton. The player has it unless it waits. Callbacks on other threads take it. */
+/* The calling thread's part in the play. play_enter takes the baton, and play_leave returns it. */
 struct play_self {
 	bool player;
 	int depth;  /* entries so far: a finaliser runs inside a callback's cancel */
@@ -124,30 +128,31 @@ struct play_self {
 extern _Thread_local struct play_self play_self;
 void play_enter(struct play *play);
 void play_leave(struct play *play);
-/* Waits without the baton for a change, and fails if none comes. */
+/* Gives the baton away until something changes, and fails if nothing does. */
 void play_wait(struct play *play, const char *what);
-/* Another thread does the operation as the player. */
+/* Another thread does the operation in the player's role, while the player waits. */
 typedef void play_step(struct play *play, const struct op *op);
 void play_aside(struct play *play, const struct op *op, play_step *step);
 
-/* Counts back from the newest. Returns MODEL_NOBODY if there is none. */
+/* Returns the timeout that is `back` before the newest, or MODEL_NOBODY if there is none. */
 int play_pick(const struct play *play, int64_t back);
 bool play_held(const struct play *play);
 
 /* engine.c */
 play_step play_create, play_destroy, play_start, play_stop, play_due, play_memory;
 void play_finish(struct play *play);
-/* Waits for the end of a stop when the worker's part is over, or about to be. */
+/* Waits until a stop has ended. The worker's part must be over or about to end. */
 void play_stop_complete(struct play *play);
 
 /* flush.c */
 play_step play_flush, play_release;
-/* In a loop the player is the worker. It must give the baton away when callbacks may run. */
+/* In a loop the player runs the callbacks. So it must give the baton away around each call that
+ * may run some. */
 void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
 /* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* A stop has ended the current flush, if there is one. */
+/* Waits for the current flush, if there is one, which a stop has ended. */
 void play_flush_overtaken(struct play *play);
 
 /* timeout.c */
@@ -157,7 +162,8 @@ struct scheduling {
 	bool final;
 	struct script script;
 };
-/* Returns the model's result for the next timeout, and makes its record. */
+/* Asks the model to schedule the next timeout, and makes its record. Returns the expected
+ * result. */
 int play_schedule_ask(struct play *play, const struct scheduling *what);
 /* Compares the engine's result with the model's. */
 void play_scheduled(struct play *play, int id, int code, struct tw_handle handle);
@@ -167,17 +173,17 @@ void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
-/* many.c: batches. Each added item asks the model. The engine gets one call. */
+/* many.c: batches. Each added item asks the model, and then the engine gets one call. */
 void play_many_begin(struct play *play);
 void play_many_add(struct play *play, const struct scheduling *what);
 void play_many_add_handle(struct play *play, int id);
-/* If the batch is empty, these make no call. */
+/* These make no call if the batch is empty. */
 void play_many_schedule(struct play *play, bool by_delay);
 void play_many_cancel(struct play *play);
 
 /* callback.c */
 extern const struct tw_kind play_kind;
-/* Returns the kind with or without a finaliser, for all threads or for the owner only. */
+/* Returns the kind with or without a finaliser, for all threads or owner-only. */
 const struct tw_kind *play_kind_of(bool final, bool owned);
 tw_dispatch_hook play_dispatch;
 tw_unexpired_hook play_hand_back;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Delta debugging on operations. Removes parts as long as the sequence still fails, halves first,
- * single operations last. Then makes values small. Any failure counts, even if it is a different
- * one.
+ * Makes a failing sequence small, by delta debugging. It removes parts as long as the sequence
+ * still fails: halves first, single operations last. Then it makes values small. Any failure
+ * counts, even a different one.
  */
 #include "attempt.h"
 
@@ -10,10 +10,11 @@
 #include <time.h>
 
 enum {
-	/* Longer than any sequence takes. A hang costs as much each time. */
+	/* Longer than any sequence takes. Each attempt that hangs takes this long. */
 	ATTEMPT_SECONDS = 3,
 	BUDGET_SECONDS = 60,
-	/* In a row: if threads race, the result must still fail when a reader replays it. */
+	/* Each candidate must fail this many times in a row. If threads race, it must still fail
+	 * when a reader replays it. */
 	FAILURES = 3,
 };
 
@@ -32,7 +33,7 @@ static bool goes_wrong(const struct sequence *candidate, struct failure *ret_fai
 	return true;
 }
 
-/* If the candidate fails, it replaces the sequence. Returns whether it does. */
+/* If the candidate fails, it replaces the sequence. Returns true if it did. */
 static bool replace(struct shrinking *shrinking, const struct sequence *candidate)
 {
 	struct failure failure;
@@ -55,7 +56,7 @@ static bool without(struct shrinking *shrinking, int at, int count)
 	return replace(shrinking, &candidate);
 }
 
-/* Begins at the end, because most unneeded operations are there. */
+/* Begins at the end, because most operations there are not needed for the failure. */
 static bool parts_drop(struct shrinking *shrinking, int size)
 {
 	bool dropped = false;

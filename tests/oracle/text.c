@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences as text: `name key=value …`. A value left out is 0, and some values have names.
+ * Sequences as text: `name key=value …`. A value that is left out is 0. Some values can be written
+ * as names.
  */
 #include "op.h"
 
@@ -159,7 +160,7 @@ static bool value_read(const struct field *field, const char *text, int64_t *ret
 	return field->word == NULL && end != text && *end == '\0' && errno == 0;
 }
 
-/* `key=value` */
+/* Reads `key=value`. */
 static bool pair_read(struct op *op, char *pair)
 {
 	const struct shape *shape = &shapes[op->code];

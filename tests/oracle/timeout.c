@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedule, cancel, the clock: makes the same call to both engines.
+ * Schedules, cancels, reschedules and moves the clock, with the same call to engine and model.
  */
 #include "play.h"
 
@@ -15,7 +15,7 @@ static int64_t clamp(wide time_ns)
 	return time_ns <= INT64_MIN ? INT64_MIN + 1 : (int64_t)time_ns;
 }
 
-/* Returns the time of a base. */
+/* Returns the time that the base stands for. */
 static wide base_ns(const struct play *play, enum base base)
 {
 	const struct model *model = &play->model;
@@ -34,7 +34,7 @@ static wide base_ns(const struct play *play, enum base base)
 	}
 }
 
-/* The three values are in the order turns, ticks, ns. */
+/* The values are in the order turns (revolutions), ticks, ns. */
 static wide distance_ns(const struct play *play, const int64_t *value)
 {
 	wide ticks = (wide)value[0] * play->model.slots + value[1];
@@ -42,7 +42,7 @@ static wide distance_ns(const struct play *play, const int64_t *value)
 	return ticks * play->model.tick_ns + value[2];
 }
 
-/* An earlier timeout used this node, so its handle is stale from now on. */
+/* If an earlier timeout used this node, its handle is stale from now on. */
 static void rebirth_note(struct play *play, int id)
 {
 	struct tw_handle handle = play->record[id].handle;
@@ -54,8 +54,11 @@ static void rebirth_note(struct play *play, int id)
 			continue;
 		if (record->handle.generation >= handle.generation)
 			play_fail(play, "timeout %d has the handle of timeout %d", id, older);
-		/* An unexplained stale handle now has its
-		 * reason, or the node has been used up twice. */
+		/*
+		 * If the older handle was already seen to be stale, there are two possible reasons:
+		 * this timeout, or a rejected schedule that used the node before it. So
+		 * stale_unseen stays as it is.
+		 */
 		record->reborn = true;
 		return;
 	}
@@ -158,7 +161,8 @@ void play_schedule(struct play *play, const struct op *op)
 		burst_schedule(play, op);
 }
 
-/* A wait on the worker, or in a callback for itself, must not block, so it returns RUNNING. */
+/* The player's wait for a running callback ends with -ETIMEDOUT. On the worker, or in the callback
+ * itself, a wait must not block, so it returns RUNNING. */
 static int waited_outcome(int id, int outcome)
 {
 	if (outcome != TW_CANCEL_RUNNING || !play_self.player || id == play_self.inside)
@@ -233,7 +237,8 @@ void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns)
 	play_expect(play, id, "reschedule", outcome, expected);
 }
 
-/* Stops when one is due, because it may run at once, and then the next outcome is chance. */
+/* Reschedules timeouts one by one. Stops when one is due: it may run at once, so the next
+ * outcome would be random. */
 static void burst_reschedule(struct play *play, const struct op *op)
 {
 	const int64_t *value = op->value;

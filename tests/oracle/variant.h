@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of engine that the oracle is asked about. Each wheel, with a
- * worker thread and as a loop; a new wheel is two new lines in variant.c.
+ * The kinds of engine that the oracle tests: each wheel, with a worker thread and as a loop. A new
+ * wheel needs two more lines in variant.c.
  */
 #ifndef ORACLE_VARIANT_H
 #define ORACLE_VARIANT_H
@@ -10,7 +10,7 @@
 
 struct variant {
 	const char *name;
-	/* Sets what makes the engine this one. */
+	/* Sets the options that make the engine this variant. */
 	void (*choose)(struct tw_options *options);
 };
 

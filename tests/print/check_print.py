@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What tw_stats_print, tw_histogram_print and tw_durable_stats_print write can be read by those whom it is for.
+"""The output of tw_stats_print, tw_histogram_print and tw_durable_stats_print can be read by the programs that
+it is for.
 
 usage: check_print.py SAMPLE SETS|- [PROMTOOL]
 
-JSON by a parser of it; Prometheus by a strict one here, and by promtool where that is; HdrHistogram's form line by
-line. The figures are those that sample.c and sets.c put in. "-": there are no durable sets.
+Python's parser reads the JSON. A strict parser in this file reads the Prometheus format, and so does
+promtool if it is installed. HdrHistogram's format is checked line by line. The figures must be those of
+sample.c and sets.c. "-": there are no durable sets.
 
-Seen to fail: an unquoted quotation mark; a metric in two places; buckets that are not cumulative; a sum in
-nanoseconds; a decimal comma; a percentile of another rank.
+Seen to fail with these defects: an unescaped quotation mark; a metric in two places; buckets that are not
+cumulative; a sum in nanoseconds; a decimal comma; a percentile of another rank.
 """
 import json
 import re
@@ -59,7 +61,7 @@ def labels_of(text):
 
 
 def families_of(text):
-    """{name: (type, [(sample name, labels, value)])}; each family is there once, and in one piece."""
+    """Returns {name: (type, [(sample name, labels, value)])}. Each family must be there once, and in one piece."""
     families, current = {}, None
     need(text.endswith("\n"), "the last line has no end")
     for line in text.splitlines() if "\r" not in text else []:

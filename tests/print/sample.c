@@ -14,7 +14,7 @@ static const char *const formats[] = {
 	[TW_PRINT_PERCENTILES] = "percentiles",
 };
 
-/* A piece that is too large is not written, so that the check fails. */
+/* Does not write a piece that is too large, so that the check fails. */
 static void on_text(void *context, const char *text, size_t bytes)
 {
 	if (bytes > 0 && bytes <= 512)
@@ -23,7 +23,9 @@ static void on_text(void *context, const char *text, size_t bytes)
 
 static struct tw_histogram lateness, duration, greatest;
 
-/* 1 to 10,000 ns once each; one that is beyond all buckets; and the greatest there is. */
+/*
+ * Fills in 1 to 10,000 ns once each, one value beyond all buckets, and the greatest possible value.
+ */
 static void fill(void)
 {
 	lateness.size = duration.size = greatest.size = sizeof lateness;
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
 {
 	uint32_t format = 0;
 
-	/* One with a decimal comma, where there is one. */
+	/* Uses the environment's locale, which may have a decimal comma. */
 	setlocale(LC_ALL, "");
 	if (argc != 3)
 		return 2;

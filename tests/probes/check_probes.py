@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The trace points of a library are those that docs/tracing.md lists, with those arguments, and the
-scripts of docs/tracing use no others. usage: check_probes.py CHECK SOURCE_ROOT [LIBRARY]
+"""The trace points of a library must be those that docs/tracing.md lists, with the listed arguments. The
+scripts of docs/tracing must use no others.
+
+usage: check_probes.py CHECK SOURCE_ROOT [LIBRARY]
 
     none      the library has no trace point at all
     all       it has all that are documented, and no others; sizes and signs as documented
     sets      the same for the library of durable timers
-    scripts   probes and arguments of the scripts are documented; bpftrace, where it is (or
-              TESTS_TRACERS_REQUIRED is set), compiles them for the library
+    scripts   the scripts use documented probes and arguments; bpftrace compiles them for the library, if it is
+              installed (or TESTS_TRACERS_REQUIRED is set)
 """
 import os
 import pathlib
@@ -40,7 +42,7 @@ def names(cell):
 
 
 def documented(root, head="probe"):
-    """probe: the types of its arguments"""
+    """Returns probe -> the types of its arguments."""
     text = (root / "docs/tracing.md").read_text()
     types = {}
     for row in rows(text, "argument"):
@@ -50,7 +52,7 @@ def documented(root, head="probe"):
 
 
 def section(image, wanted):
-    """The bytes of a section of a 64-bit little-endian ELF file; none, where there is no such one."""
+    """Returns the bytes of a section of a 64-bit little-endian ELF file; empty if there is no such section."""
     if image[:6] != b"\x7fELF\x02\x01":
         sys.exit("the library is no 64-bit little-endian ELF file")
     begin, = struct.unpack_from("<Q", image, 40)
@@ -68,7 +70,7 @@ def padded(length):
 
 
 def notes(library):
-    """provider, name, semaphore, and the arguments' sizes, of each place"""
+    """Yields provider, name, semaphore, and the arguments' sizes, for each trace point."""
     data, at = section(pathlib.Path(library).read_bytes(), NOTES), 0
     while at < len(data):
         name_length, length, kind = struct.unpack_from("<III", data, at)
@@ -118,7 +120,7 @@ def table_check(table, library):
 
 
 def clauses(text):
-    """probe and body of each clause of a script that is about us"""
+    """Returns probe and body of each clause of a script that is for one of our probes."""
     return re.findall(rf"^usdt:\$1:{PROVIDER}:(\w+)\s*(.*?)^\}}", text, re.M | re.S)
 
 
@@ -137,7 +139,7 @@ def script_judge(script, table):
 
 
 def script_compile(bpftrace, script, library):
-    """Dry. It wants to be root even so; nothing is loaded into the kernel."""
+    """Runs bpftrace dry: it loads nothing into the kernel. It requires root all the same."""
     done = subprocess.run([bpftrace, "-d", script, library, "1000"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The trace points fire where docs/tracing.md says, with the arguments that it says: gdb watches a program that knows
-its timeouts. Skipped (77) where gdb is not there, knows no Python, or may not watch, unless
-TESTS_TRACERS_REQUIRED is set. usage: fires.py PROGRAM"""
+"""The trace points must fire where docs/tracing.md says, with the arguments that it lists. gdb watches a
+program whose timeouts are known. Skipped (77) if gdb is missing, has no Python, or may not watch a process,
+unless TESTS_TRACERS_REQUIRED is set.
+
+usage: fires.py PROGRAM
+"""
 import collections
 import os
 import re
@@ -29,7 +32,7 @@ def inside_gdb(gdb):
 
     gdb.execute("set pagination off")
     gdb.execute("set debuginfod enabled off")
-    # The library is there once main has begun.
+    # The library is loaded when main begins.
     gdb.execute("start")
     print("watching", flush=True)
     for name in PROBES:
@@ -51,7 +54,7 @@ def watch(program):
 
 
 def rows(text, word):
-    """What follows the word in each line that has it; gdb may have left its own line open."""
+    """Returns what follows the word in each line that has it. The word may follow an unfinished line of gdb."""
     return [line.split()[1:] for line in re.findall(rf"\b{word} \d.*|\b{word} [a-z_]+ \d.*", text)]
 
 
@@ -77,7 +80,7 @@ def judge(text):
     for name, words in wanted.items():
         if fired[name] != words:
             yield f"{name}: {fired[name]}, not {words}"
-    # Stop finds the last one on its way, or in the wheel.
+    # Stop finds the last timeout still in a ring, or already in the wheel.
     if sorted(fired["transfer"]) not in (sorted(row[:2] for row in scheduled[:count]) for count in (3, 4)):
         yield f"transfer: {fired['transfer']}"
     if [row[:3] for row in fired["expire"]] != expired:
@@ -88,7 +91,7 @@ def judge(text):
         yield f"cascade: {fired['cascade']}"
     if not 0 <= len(fired["park"]) - len(fired["wake"]) <= 1 or not fired["wake"]:
         yield f"parked {len(fired['park'])} times, awake {len(fired['wake'])} times"
-    # Timeouts that fire; and flush, unless it finds the worker awake.
+    # The causes: timeouts that fire, and flush, unless it finds the worker awake.
     if not {"0"} <= {cause for cause, in fired["wake"]} <= {"0", "1", "2"}:
         yield f"wake: {fired['wake']}"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules known timeouts for fires.py, which counts the hits of trace points. Prints which
- * timeouts there were, and how each ended.
+ * Schedules known timeouts for fires.py, which counts the hits of trace points. Prints the
+ * timeouts, and how each ended.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -52,7 +52,9 @@ static void cancel(struct tw_handle handle)
 	       (uint64_t)handle.generation);
 }
 
-/* known FILE: the file gets the text; the watching program has its own output. */
+/*
+ * known FILE: writes the text to the file, because the watching program uses the standard output.
+ */
 int main(int argc, char **argv)
 {
 	struct tw_engine *engine;
@@ -63,7 +65,7 @@ int main(int argc, char **argv)
 	must(tw_engine_create(NULL, &engine));
 	printf("engine %" PRIuPTR "\nfunction %" PRIuPTR "\narg %" PRIuPTR "\n", (uintptr_t)engine,
 	       (uintptr_t)on_expire, (uintptr_t)&runs);
-	/* Beyond the lowest level, so that it cascades; and within it. */
+	/* One timeout is beyond the lowest level, so that it cascades; the next is within it. */
 	(void)schedule(engine, 600 * NS_PER_MS);
 	(void)schedule(engine, 20 * NS_PER_MS);
 	in_wheel = schedule(engine, FAR_NS);

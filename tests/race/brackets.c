@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brackets of one loop, by turns on several threads: [seconds] [seed].
+ * Several threads take turns in brackets of one loop. usage: race_brackets [seconds] [seed]
  *
- * A strand lets one thread at a time into a bracket: a poll, or from enter to exit. In it the
- * thread schedules and cancels shared and owner-only timeouts. Outside, the thread does the same
- * with shared ones while another thread is in the next bracket. A thread sometimes ends inside its
- * bracket, and a new one takes its place, often at the same address. Then one of them stops.
+ * A lock (`strand`) lets one thread at a time into a bracket: a poll, or the time from
+ * tw_loop_enter to tw_loop_exit. Inside, the thread schedules and cancels shared and owner-only
+ * timeouts. Outside, it does the same with shared ones, while another thread is in the next
+ * bracket. A thread sometimes ends inside its bracket. A new thread then takes its place, often at
+ * the same address. In the end one of them stops the engine.
  *
- * Allowed outcomes: each accepted timeout ends exactly once. Inside of a bracket no cancel is
- * rejected, and outside no owner-only timeout is cancelled.
+ * Allowed outcomes: each accepted timeout ends exactly once. Inside a bracket no cancel is
+ * rejected. Outside, no owner-only timeout is accepted.
  *
- * Seen to fail, also without ThreadSanitizer: an exit that leaves the wheel as the one that the
- * thread knows; an exit that leaves the thread as the owner; an ended thread's bracket left open.
+ * Seen to fail with these defects, also without ThreadSanitizer: an exit after which the thread
+ * still takes the wheel for its own; an exit that leaves the thread as the owner; an ended thread's
+ * bracket left open.
  */
 #include "cell.h"
 #include "race.h"
@@ -27,7 +29,7 @@ enum {
 	MOST_NS = 2000000,
 };
 
-/* A timeout of the strand's: handles of these may be used in a bracket only. */
+/* A timeout and its argument. Handles in `kept` may be used in a bracket only. */
 struct kept {
 	struct tw_handle handle;
 	struct cell *cell;
@@ -37,13 +39,13 @@ struct actor {
 	uint64_t random;
 	_Atomic uint64_t accepted, cancelled;
 	struct cells cells;
-	struct kept own[HANDLES]; /* of this actor, shared kind */
+	struct kept own[HANDLES]; /* shared timeouts of this actor */
 	bool ended_inside;
 };
 
 static struct tw_engine *engine;
 static struct actor actors[ACTORS];
-static struct kept kept[HANDLES]; /* of the thread in the bracket, both kinds */
+static struct kept kept[HANDLES]; /* timeouts of both kinds, for the thread in the bracket */
 static struct actor *entered;     /* the thread that is in the bracket */
 static atomic_bool strand, over;
 static _Atomic uint64_t expired_count, unexpired_count;
@@ -132,7 +134,10 @@ static void strand_give(void)
 	atomic_store(&strand, false);
 }
 
-/* From enter to exit. Or until the thread ends; then its maker gives the strand back. */
+/*
+ * Enters and exits. Returns false if the thread is to end inside the bracket. Its creator then
+ * gives the strand back.
+ */
 static bool long_bracket(struct actor *actor)
 {
 	RACE_CHECK(tw_loop_enter(engine) == 0);
@@ -146,7 +151,7 @@ static bool long_bracket(struct actor *actor)
 	return true;
 }
 
-/* An owner-only timeout of a bracket, by a thread that is in none. */
+/* A thread in no bracket must get -EPERM for an owner-only timeout. */
 static void outside_reject(void)
 {
 	struct tw_handle handle;
@@ -164,7 +169,7 @@ static void outside_step(struct actor *actor)
 		outside_reject();
 }
 
-/* Returns when the actor ends inside its bracket, or at the end of the round. */
+/* One thread of an actor. It ends inside its bracket, or at the end of the round. */
 static void *life(void *arg)
 {
 	struct actor *actor = arg;
@@ -186,7 +191,7 @@ static void *life(void *arg)
 	return NULL;
 }
 
-/* Lives of an actor, one after the other. */
+/* Creates the threads of an actor, one after the other. */
 static void *lives(void *arg)
 {
 	struct actor *actor = arg;

@@ -4,16 +4,16 @@
 
 usage: conditions.py CONDITION SOURCE_ROOT WORK_FOLDER
 
-    o2, o3               gcc, that optimisation
+    o2, o3               gcc with that optimisation
     tsan-gcc, tsan-clang ThreadSanitizer
     asan-gcc, asan-clang AddressSanitizer and UBSan
-    quota                a fifth of one processor: a cgroup, or SIGSTOP and SIGCONT by turns
-    noise                stress-ng on every processor beside it
+    quota                a fifth of one processor, by a cgroup, or by alternating SIGSTOP and SIGCONT
+    noise                stress-ng runs on every processor at the same time
     one-core             all threads on one processor
 
-Each program runs in two builds: as users have the library, and with delays at its test points. A
-line per program, and one per condition: operations, lost. Exit code 0 passed, 1 failed, 77 a tool
-is missing. RACE_SECONDS: how long each program runs (default 3).
+Each program runs in two builds: with the library as users have it, and with delays at its test points. This
+prints a line per program, and one for the condition: operations, lost. Exit code 0 passed, 1 failed, 77 a
+tool is missing. RACE_SECONDS: how long each program runs (default 3).
 """
 import contextlib
 import os
@@ -27,7 +27,7 @@ import time
 
 SECONDS = os.environ.get("RACE_SECONDS", "3")
 SKIPPED = 77
-# Program, then its arguments; each ends after SECONDS.
+# A program and its arguments; each ends after SECONDS.
 RUNS = [
     ["stress", "2", SECONDS, "1"],
     ["stress", "4", SECONDS, "7", "500"],
@@ -48,14 +48,14 @@ BUILDS = {
         ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized"],
     ),
 }
-# Where the machine is what differs, the build is this one.
+# The build for conditions that differ only in the machine.
 USUAL = "o2"
 QUOTA_PERCENT = 20
 CGROUP = pathlib.Path("/sys/fs/cgroup")
 
 
 class Missing(Exception):
-    """A tool is not there."""
+    """Fails if a tool is missing."""
 
 
 def need(tool):
@@ -70,7 +70,7 @@ def quietly(command, **more):
 
 
 def build(name, root, work):
-    """The folder with the programs; kept, so that a second run compiles what has changed."""
+    """Returns the folder with the programs. It is kept, so that the next run compiles only what has changed."""
     compiler, options = BUILDS[name]
     for tool in (compiler, "meson", "ninja"):
         need(tool)
@@ -93,7 +93,9 @@ def sanitizer_environment(root):
 
 
 def without_randomness(name):
-    """ThreadSanitizer of this age wants its addresses where a little randomness leaves them."""
+    """This version of ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So
+    switch that off.
+    """
     if name.startswith("tsan") and subprocess.run(["setarch", "-R", "true"], check=False).returncode == 0:
         return ["setarch", "-R"]
     return []
@@ -114,7 +116,7 @@ def noise():
 
 
 def group_make():
-    """A cgroup with a quota, or None: who is not root, or in a container, may have none."""
+    """Returns a cgroup with a quota. Returns None without root, or in a container that may not create one."""
     name = f"tickwheel-race-{os.getpid()}"
     for folder, quota in (("cpu", "cpu.cfs_quota_us"), ("", "cpu.max")):
         group = CGROUP / folder / name
@@ -132,7 +134,7 @@ def group_make():
 
 
 def start(command, group, environment):
-    """Starts a program; in a group from its first instruction on."""
+    """Starts a program. If there is a group, the program is in it from its first instruction."""
     enter = None
     if group is not None:
         enter = lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
@@ -142,7 +144,7 @@ def start(command, group, environment):
 
 
 def stop_and_go(process):
-    """A quota of its own making: runs for a part of each 50 ms."""
+    """Enforces the quota with signals: lets the program run for a part of each 50 ms."""
     period = 0.05
     while process.poll() is None:
         process.send_signal(signal.SIGCONT)
@@ -160,7 +162,7 @@ def program_run(command, condition, group, environment):
 
 
 def tally(output):
-    """Operations and lost of a program's last line."""
+    """Returns the operations and the lost ones from a program's last line."""
     found = re.search(r"^operations (\d+);.*; lost (-?\d+)$", output, re.M)
     return (int(found.group(1)), int(found.group(2))) if found else (0, None)
 

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that reject, against cancel, reschedule and stop. [operations] [seed] [policy: 0 run, 1
- * requeue, 2 drop] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Executors that reject timeouts, against cancel, reschedule and stop. usage: race_executor
+ * [operations] [seed] [policy: 0 run, 1 requeue, 2 drop] [seconds]. Ends after so many operations
+ * or seconds (0: no bound).
  *
- * In each round an engine gets timeouts of a few ticks. Some of them are for the worker alone, and
- * sometimes one is a chain of a few runs. Two threads cancel the timeouts, wait for them and move
- * them. Two executors take no more than a random part of their offers, and run them. Meanwhile the
- * engine is stopped, without a bound or a little at a time. It has a worker thread, or it is a
- * loop, and its owner stops it or leaves it before. Some runs take longer than the threshold, and a
- * thread watches for them.
+ * In each round an engine gets timeouts of a few ticks. Some of them run only on the worker, and
+ * some rounds have a chain of a few runs. Two threads cancel the timeouts, wait for them and
+ * reschedule them. Two executors accept only a random part of what the worker offers, and run it.
+ * Meanwhile the engine is stopped, without a time limit or in several short steps. It has a worker
+ * thread, or it is a loop. Then its owner stops it, or leaves it before. Some runs take longer than
+ * the threshold for slow runs, and a thread watches for them.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, and its finaliser runs once, with the
  * end that was reported. A dropped timeout did not run. If a cancel reported that it ended a
  * timeout, that timeout never runs afterwards. Each run that measured itself as slow was reported
  * once, with its own timeout.
  *
- * Seen to fail: rejected timeouts forgotten (they never end, and stop waits for ever), or counted
- * out twice; the step back to the wheel by a load and a store; a rejected timeout that runs and is
- * also pending again; a slow run reported by two threads; a stop of a loop that runs out of time
- * and still reports STOPPED (once in some hundred rounds).
+ * Seen to fail with these defects: rejected timeouts forgotten (they never end, and stop waits for
+ * ever), or uncounted twice; the step back to the wheel by a load and a store; a rejected timeout
+ * that runs and is also pending again; a slow run reported by two threads; a stop of a loop that
+ * runs out of time and still reports STOPPED (in about one of some hundred rounds).
  */
 #include "dues.h"
 #include "race.h"
@@ -35,21 +36,21 @@ enum {
 	TICK_NS = 10000,
 	EXECUTORS = 2,
 	SLOW_NS = 200000,
-	/* Surely slow, even if the clock lags behind. */
+	/* Certainly slow, even if the clock lags behind. */
 	LONG_NS = 2 * SLOW_NS,
 	RUNS = 3,
 };
 
-/* A timeout, from its schedule to its end. Each round has new ones. */
+/* A timeout, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
 	_Atomic bool ready; /* the handle is written, and the timeout was accepted */
 	_Atomic bool running;
 	_Atomic bool done; /* a cancel reported done before a run could begin */
 	_Atomic uint32_t runs;
-	_Atomic uint32_t told; /* cancels that ended it */
+	_Atomic uint32_t told; /* how many cancels reported that they ended it */
 	_Atomic uint32_t dropped, unexpired, finalised, end;
-	_Atomic uint32_t slow_runs; /* surely */
+	_Atomic uint32_t slow_runs; /* runs that were certainly slow */
 	_Atomic uint32_t slow_told;
 	bool chain;
 };
@@ -112,7 +113,7 @@ static void on_slow(void *context, const struct tw_slow *slow)
 
 	(void)context;
 	RACE_CHECK(life >= lives && life < lives + LIVES && slow->callback == on_run);
-	/* The handle must be known by now if schedule has returned. */
+	/* If schedule has returned, the handle in the report must be that of the timeout. */
 	if (atomic_load(&life->ready))
 		RACE_CHECK(slow->handle.node == life->handle.node &&
 			   slow->handle.generation == life->handle.generation);
@@ -153,8 +154,10 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 	(void)context;
 	operation();
 	accept = dues_put(due, accept);
-	/* Sometimes cancels from inside the hook. An
-	 * offered timeout is already on its way to run. */
+	/*
+	 * Sometimes cancels from inside the hook. A timeout that the worker has offered is already
+	 * on its way to run.
+	 */
 	if (race_chance() % 64 == 0 && accept < count) {
 		int outcome = tw_cancel(due[accept].handle);
 
@@ -264,7 +267,10 @@ static void *watcher_main(void *argument)
 	return NULL;
 }
 
-/* After a wait that timed out, no cancel counts as the end of a chain. */
+/*
+ * A chain's cancel that timed out while it waited is not counted, so `told` may be 0 for a
+ * cancelled chain.
+ */
 static void life_account(struct life *life)
 {
 	uint32_t told = atomic_load(&life->told);
@@ -340,7 +346,7 @@ static void books_check(const struct books *before)
 	rejected += stats.executor_rejected;
 }
 
-/* If the engine is a loop, its owner polls during the wait. */
+/* Waits. If the engine is a loop, its owner polls meanwhile. */
 static void wait_for(uint64_t until, bool loop)
 {
 	while (atomic_load(&operations) < until && atomic_load(&lives_begun) < LIVES) {

@@ -2,8 +2,8 @@
 /*
  * race_fork [forks] [seed] [wheel] [seconds] [patience]: the process forks at random moments.
  * Meanwhile threads schedule, one by one and in batches, cancel and reschedule, and a worker runs
- * the callbacks. The owner of a loop does all of that alone. Each child takes over both engines
- * with their timeouts and checks them:
+ * the callbacks. For a second engine, in loop mode, its owner does all of that alone. Each child
+ * takes over both engines with their timeouts and checks them:
  *
  *     - a call that had returned is visible: a timeout that was scheduled and neither cancelled nor
  *       run is pending under its handle, with its argument and the last deadline; others are not
@@ -11,10 +11,11 @@
  *     - a call that was under way has taken effect or not
  *     - if the parent was about to begin a callback, that timeout is lost to the child: one at most
  *
- * Then the child moves the clock, and each timeout runs once, each chain more than once.
+ * Then the child moves the clock. Each timeout must run once, and each chain more than once.
  *
- * Seen to fail: a timeout born alive before its fields are written (cancelled timeouts run); state
- * words in INIT not kept; the chain's block given to the pool; a RUNNING timeout kept (runs twice).
+ * Seen to fail with these defects: a timeout made alive before its fields are written (cancelled
+ * timeouts run); state words in INIT not kept; the chain's block given to the pool; a RUNNING
+ * timeout kept (it runs twice).
  */
 #include "heir_memory.h"
 #include "heir_threads.h"
@@ -47,7 +48,7 @@ enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
 
 struct cell {
 	_Atomic uint32_t step;
-	atomic_bool ran; /* in the parent; for a chain: that it existed */
+	atomic_bool ran; /* has run in the parent; for a chain: the chain existed */
 	atomic_int child_runs;
 	bool chain;
 	_Atomic int64_t deadline_ns;
@@ -58,7 +59,7 @@ struct producer {
 	struct cell cell[CELLS];
 	struct tw_engine *engine;
 	uint64_t random;
-	bool owner; /* owns a loop */
+	bool owner; /* is the owner of the loop */
 	pthread_t thread;
 };
 
@@ -66,7 +67,7 @@ static struct producer producers[PRODUCERS + 1];
 static struct tw_engine *engine, *looped;
 static struct tw_clock *clock_of_engine, *clock_of_loop;
 static atomic_bool over;
-static _Atomic uint32_t begun; /* producers; see heir_memory.h */
+static _Atomic uint32_t begun; /* producers that have begun; see heir_memory.h */
 static atomic_bool resting;    /* while a child is at work */
 static bool in_child;
 static _Atomic int64_t now_ns = TICK_NS;
@@ -225,9 +226,11 @@ static void *producer_body(void *arg)
 	return NULL;
 }
 
-/* The child. */
+/* The child's part. */
 
-/* Returns whether the parent could be in the callback, or about to begin it. */
+/*
+ * Returns whether the timeout was due in the parent, which may then have run it or been about to.
+ */
 static bool cell_due(struct cell *cell)
 {
 	return atomic_load(&cell->deadline_ns) <= atomic_load(&now_ns);
@@ -239,7 +242,7 @@ static void cell_find(struct cell *cell)
 
 	if (tw_timeout_state(cell->handle) != TW_STATE_INIT) {
 		RACE_CHECK(!cell->chain);
-		/* It has run, in the parent or here, or the parent was about to run it. */
+		/* The timeout has run, in the parent or here, or the parent was about to run it. */
 		RACE_CHECK(cell_due(cell));
 		lost += !atomic_load(&cell->ran) && atomic_load(&cell->child_runs) == 0;
 		kept += atomic_load(&cell->child_runs) > 0;
@@ -297,7 +300,7 @@ static void child_take(struct tw_engine *own, struct tw_clock *clock, struct pro
 
 	kept = lost = open_steps = 0;
 	RACE_CHECK(tw_fork_reinit(own, TW_REINIT_KEEP) == 0);
-	/* No other thread exists in the child, so this one is the loop's. */
+	/* The child has no other thread, so this one must be the owner of the loop. */
 	RACE_CHECK(tw_engine_start(own) == 0);
 	if (own == looped)
 		RACE_CHECK(tw_loop_enter(own) == 0);
@@ -389,7 +392,7 @@ static void producers_begin(uint64_t seed)
 	}
 }
 
-/* Also waits for the worker, which the first schedule makes. */
+/* Waits until all producers have begun and the worker runs, which the first schedule starts. */
 static void all_await(void)
 {
 	while (atomic_load(&begun) <= PRODUCERS)
@@ -409,7 +412,7 @@ static void engine_close(struct tw_engine *own, struct tw_clock *clock)
 	RACE_CHECK(tw_clock_destroy(clock) == 0);
 }
 
-/* Lets a while and a tick pass. */
+/* Lets some time and one tick pass. */
 static void pass(uint64_t *random)
 {
 	struct timespec pause = {.tv_nsec = (long)(race_random(random) % 500000)};
@@ -419,7 +422,7 @@ static void pass(uint64_t *random)
 	RACE_CHECK(tw_clock_set(clock_of_engine, next_ns) == 0);
 	RACE_CHECK(tw_clock_set(clock_of_loop, next_ns) == 0);
 	atomic_store(&now_ns, next_ns);
-	/* Waits again, so that the fork may find the worker in that tick. */
+	/* Waits again, so that the fork may come while the worker is in that tick. */
 	pause.tv_nsec = (long)(race_random(random) % 30000);
 	(void)nanosleep(&pause, NULL);
 }

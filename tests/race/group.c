@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_group [operations] [seed] [seconds]: group after group, of one to four engines. Threads and
- * callbacks schedule, and threads cancel, wait and reschedule. One engine may be stopped alone, and
- * two threads stop the group during all of that.
+ * race_group [operations] [seed] [seconds]: one group after another, each of one to four engines.
+ * Threads and callbacks schedule, and threads cancel, wait and reschedule. One engine may be
+ * stopped alone, and two threads stop the group during all of that.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
  * reported to the canceller, the callback or the hand-back. Or it returns -ESHUTDOWN, and the
@@ -10,9 +10,9 @@
  * begins, and each schedule returns -ESHUTDOWN. The counters of the group match those of the
  * program.
  *
- * Seen to fail: a stop that leaves out the last engine (callbacks after it); one that returns 0
- * though an engine has not ended; a worker's finish without its first grace period (a timeout is
- * lost).
+ * Seen to fail with these defects: a stop that leaves out the last engine (callbacks run after it);
+ * a stop that returns 0 although an engine has not ended; a worker's finish without its first grace
+ * period (a timeout is lost).
  */
 #include "race.h"
 
@@ -30,13 +30,13 @@ enum {
 	ENGINES_MOST = 4,
 };
 
-/* A timeout, from its schedule to its end. Each round has new ones. */
+/* A timeout, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
 	_Atomic bool ready;    /* the handle is written, and the timeout was accepted */
 	_Atomic bool rejected; /* the schedule was rejected */
 	_Atomic uint32_t runs, finalised, unexpired, end;
-	_Atomic uint32_t told; /* cancels that ended it */
+	_Atomic uint32_t told; /* how many cancels reported that they ended it */
 };
 
 static struct tw_group *group;
@@ -91,7 +91,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&life->unexpired, 1);
 }
 
-/* Most are due soon, some only after the round is over. */
+/* Most delays are short; some end only after the round is over. */
 static int64_t delay_choose(void)
 {
 	uint64_t random = race_chance();
@@ -161,7 +161,7 @@ static void *canceller_main(void *argument)
 
 		if (most == 0)
 			continue;
-		/* Mostly picks the latest ones. */
+		/* Mostly picks recent timeouts. */
 		life = &lives[most - 1 - race_chance() % (most < AHEAD ? most : AHEAD)];
 		if (!atomic_load(&life->ready))
 			(void)sched_yield();
@@ -296,7 +296,7 @@ static void round_run(uint64_t *random)
 	round_begin(random);
 	race_start(thread, mains, THREADS, random);
 	engine_stop_alone();
-	/* Schedules and cancels must go on a little longer than the stops. */
+	/* The other threads must continue to schedule and cancel for a moment after the stops. */
 	race_join(thread + THREADS - 2, 2);
 	for (int yields = 0; yields < 10; yields++)
 		(void)sched_yield();

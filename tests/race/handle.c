@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The callback frees the object that holds its handle: [operations] [seed] [threads] [seconds].
- * Ends after so many operations or seconds (0: no bound).
+ * The callback frees the object that holds its handle. usage: race_handle [operations] [seed]
+ * [threads] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
  * In each round threads schedule by every call that writes a handle, a life or a code for its
- * caller: tw_schedule and tw_schedule_at, quick and not, batches, chains, a group's calls, keyed
- * timeouts, retries. Callbacks schedule too. Nearly all timeouts are due at once, and the handle
- * lies in memory that the callback, the hook or the hand-back frees. Every second round has a limit
- * that rejects a part, and each round is stopped while the calls go on.
+ * caller: tw_schedule and tw_schedule_at, on the quick path and the general one, batches, chains, a
+ * group's calls, keyed timeouts, retries. Callbacks schedule too. Nearly all timeouts are due at
+ * once, and the handle is in memory that the callback, the hook or the hand-back frees. Every
+ * second round has a limit that rejects some timeouts, and each round is stopped while the calls go
+ * on.
  *
  * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A rejected
  * call leaves the handle's memory as it was; for a rejected item of a batch it is zeros. All
- * allocated objects are freed. If a write comes after the free, AddressSanitizer reports it. If a
- * write has no order before the callback, ThreadSanitizer reports it.
+ * allocated objects are freed. If a write comes after the free, AddressSanitizer reports it. If
+ * nothing orders a write before the callback, ThreadSanitizer reports it.
  *
- * Seen to fail, each in a copy of the library that writes the handle after the push, in both builds
- * or in the one with delays: the general path, a single call out of a batch, a group's and a
- * chain's path (which share the first), a keyed entry that is new and one replaced in place, a
- * retry.
+ * Seen to fail, each with a copy of the library that writes the handle after the push, in both
+ * builds or in the one with delays: the general path; a batch that uses the single call; the calls
+ * of a group and of a chain, which use the general path; a new keyed entry, and one replaced in
+ * place; a retry.
  */
 #include "race.h"
 
@@ -32,7 +33,7 @@ enum { TICK_NS = 10000, BATCH = 16, THREADS_MAX = 80, KEYS = 8, TASKS = 32, LIMI
 
 #define NOT_WRITTEN UINT64_MAX
 
-/* Allocated by a thread for one timeout, entry or task, and freed when that ends. */
+/* Allocated by a thread for one timeout, entry or task. Freed when that ends. */
 struct object {
 	struct tw_handle handle;
 	struct tw_retry_handle task;
@@ -41,7 +42,7 @@ struct object {
 	bool once;
 };
 
-/* The same for a batch. The last of its items frees it. */
+/* The same for a batch. The last of its items to end frees it. */
 struct batch {
 	struct tw_handle handle[BATCH];
 	int error[BATCH];
@@ -407,8 +408,10 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 {
 	(void)context;
 	(void)remaining_ns;
-	/* Keyed timeouts and retries report their end by
-	 * their own hooks, a chain by its finaliser. */
+	/*
+	 * Keyed timeouts and retries report their end through their own hooks, a chain through its
+	 * finaliser.
+	 */
 	if (tw_keyed_owns(its_kind) || tw_retry_owns(its_kind))
 		return;
 	add(&unexpired);

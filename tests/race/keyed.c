@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts: [operations] [seed] [seconds]. Ends after so
- * many operations or seconds (0: no bound).
+ * Keyed timeouts. usage: race_keyed [operations] [seed] [seconds]. Ends after so many operations or
+ * seconds (0: no bound).
  *
  * One key has an entry from before the round until stop, because its callback replaces it by the
  * next entry. No lookup and no reschedule may find that key absent.
  *
  * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each
- * on keys of its own and on keys of both; these calls and cancels are counted. One thread cancels,
- * by key and by life, and moves deadlines. One looks up and iterates. Callbacks run on the worker
- * or in two executors, and some want to run again. During all of that the engine is stopped.
+ * on keys of its own and on keys that they share. These calls and cancels are counted. One thread
+ * cancels, by key and by life, and moves deadlines. One looks up and iterates. Callbacks run on the
+ * worker or in two executors, and some want to run again. During all of that the engine is stopped.
  *
- * Allowed outcomes: each accepted entry ends exactly once, and its hook is its last sign of life.
+ * Allowed outcomes: each accepted entry ends exactly once, and nothing of it runs after its hook.
  * Its runs never overlap. No run begins after a cancel or replace returned "done" or "replaced",
  * because then the hook has run. After "running", only a run that was about to begin may begin. A
  * cancel for one life ends that life or none. A lookup reports the key that was asked for, and the
@@ -19,14 +19,14 @@
  * the threads are joined, no key has an entry, and the table can be destroyed.
  *
  * A run writes ordinary memory in its argument. The next run, on any thread, and the hook read it,
- * so ThreadSanitizer judges the order between them too.
+ * so ThreadSanitizer checks the order between them too.
  *
- * Seen to fail, most of them in the build with delays only: a replace in place that lets the new
- * entry end for a cancel of the old one; an expiry that is forgotten because it met a hold; `stop`
- * not looked at; a dead entry that keeps its key; a key reported absent that was replaced
- * meanwhile; an entry that stays in the table; one given back while its timer is on its way, or
- * never; a cancel by life that ends whichever life has the key; the old hook forgotten; the swap of
- * the state word in two steps.
+ * Seen to fail with these defects, most of them in the build with delays only: a replace in place
+ * after which a cancel of the old entry ends the new one; an expiry that is forgotten because it
+ * met a hold; no check of `stop`; a dead entry that keeps its key; a key reported absent that was
+ * replaced meanwhile; an entry that stays in the table; an entry freed while its timer is still
+ * under way, or never; a cancel by life that ends whichever life has the key; the old hook not
+ * called; the swap of the state word in two steps.
  */
 #include "dues.h"
 #include "race.h"
@@ -38,8 +38,8 @@
 #include <string.h>
 
 enum {
-	ITEMS = 1500, /* of a round */
-	KEYS = 24,    /* a third for each writer, and a third for both */
+	ITEMS = 1500, /* items in a round */
+	KEYS = 24,    /* a third for each writer, and a third that both use */
 	WRITERS = 2,
 	TICK_NS = 2000,
 	EXECUTORS = 2,
@@ -49,15 +49,15 @@ enum {
 };
 
 struct item {
-	_Atomic uint32_t key;  /* 1 and more */
-	_Atomic uint64_t life; /* once it is known */
+	_Atomic uint32_t key;  /* from 1 */
+	_Atomic uint64_t life; /* 0: not known yet */
 	_Atomic bool inside;
 	_Atomic uint64_t begun;
-	_Atomic uint64_t last; /* no run may follow this one; 0: no bound */
+	_Atomic uint64_t last; /* number of the last run that may begin; 0: no bound */
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
 	uint64_t runs;   /* ordinary memory, written by the runs */
-	uint64_t random; /* the same */
+	uint64_t random; /* the same; for the callbacks */
 };
 
 static struct tw_engine *engine;
@@ -155,13 +155,16 @@ static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
-/* Checks a result for the caller's own entry. Only its time, a mover or stop may end it too. */
+/*
+ * Checks a result for the caller's own entry. Only its time, the moving thread or stop may also end
+ * it.
+ */
 static void own_ended(struct item *item, int outcome)
 {
 	if (item == NULL)
 		return;
 	if (outcome == TW_KEYED_RUNNING) {
-		/* One more run may have been about to begin. */
+		/* One run may have been about to begin. */
 		atomic_store(&item->last, atomic_load(&item->begun) + 1);
 	} else if (outcome == TW_KEYED_REPLACED) {
 		RACE_CHECK(atomic_load(&item->ends) == 1);
@@ -245,7 +248,10 @@ static void *write_main(void *argument)
 	return NULL;
 }
 
-/* Cancels only keys of both writers: by key, or one accepted item. Any thread may own it now. */
+/*
+ * Cancels only keys that both writers use: by key, or one accepted item, which any thread may have
+ * ended.
+ */
 static void any_cancel(uint32_t key, uint64_t *random)
 {
 	char name[LONG_KEY_BYTES];
@@ -416,7 +422,7 @@ static void round_run(uint64_t *random)
 		(void)sched_yield();
 	atomic_store(&stopping, true);
 	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
-	/* The writers end because the engine has stopped, or because no items are left. */
+	/* The writers end when the engine has stopped, or when no items are left. */
 	race_join(thread, WRITERS);
 	atomic_store(&over, true);
 	dues_close();

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Busy lanes: [seconds] [seed] [threads]. Half of the time for each part.
+ * Busy lanes. usage: race_lanes [seconds] [seed] [threads]. Each part gets half of the time.
  *
  * Wakes. One thread makes its lane busy, so that its pushes have no fence. The worker has nothing
  * else to do and falls asleep each time. The thread gives it one timeout after the other that is
  * due at once, by a schedule or a reschedule, and waits for each. No other thread would ever wake
- * the worker, so a lost wake is a hang, which the program reports. Pairs of schedule and cancel
- * come before. They keep hot the cache lines where both race: the worker has just read the tail,
- * and the thread the sleeper's deadline.
+ * the worker, so a lost wake-up is a hang, which the program reports. Pairs of schedule and cancel
+ * come before. They keep the cache lines hot on which the two threads race: the worker has just
+ * read the tail, and the thread the sleeper's deadline.
  *
- * Bursts. Several threads push more than a thousand at once, due at once, soon, or never. Each
- * cancels its own and those of others, before and after the transfer, then sleeps for a moment.
- * Each timeout ends exactly once, by its callback, or by the cancel that returned "done".
+ * Bursts. Several threads push more than a thousand timeouts at once, due at once, soon, or never.
+ * Each cancels its own and those of others, before and after the transfer, then sleeps for a
+ * moment. Each timeout ends exactly once, by its callback, or by the cancel that returned "done".
  *
- * Seen to fail: no barrier before a sleep (the wakes hang: with test points in each of six runs of
- * 2 s, without them in one of six). The swap of a transfer as a look and a store (both parts).
+ * Seen to fail with these defects: no barrier before a sleep (Wakes hangs: with test points in each
+ * of six runs of 2 s, without them in one of six); the swap of a transfer as a load and a store
+ * (both parts).
  */
 #include "race.h"
 
@@ -37,7 +38,8 @@ enum { EMPTY, READY, TAKEN };
 
 struct item {
 	struct tw_handle handle;
-	_Atomic int state; /* READY: the thread that makes it TAKEN may cancel, then sets EMPTY */
+	/* a thread that changes READY to TAKEN may cancel the timeout; then it sets EMPTY */
+	_Atomic int state;
 	_Atomic uint32_t ends;
 };
 
@@ -86,7 +88,7 @@ static void engine_close(void)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* Makes the lane busy by so many pushes at once. The timeouts are gone afterwards. */
+/* Makes the lane busy by so many pushes at once, and removes the timeouts again. */
 static void lane_busy_make(void)
 {
 	static struct tw_handle handles[ITEMS];
@@ -110,7 +112,7 @@ static void pairs_make(uint64_t count)
 	}
 }
 
-/* Reads the line where the sleeper writes its deadline, so that the push's own read is fast. */
+/* Reads the line to which the sleeper writes its deadline, so that the push's own read is fast. */
 static void spin(uint64_t times)
 {
 	for (uint64_t i = 0; i < times; i++)
@@ -132,7 +134,7 @@ static void wake_round(uint64_t *random)
 		RACE_CHECK(tw_reschedule(handle, 0) == TW_RESCHEDULE_DONE);
 	else
 		RACE_CHECK(tw_schedule(engine, 0, &wake_kind, &woken, NULL) == 0);
-	/* If there is one processor, the worker needs ours. */
+	/* If there is only one processor, the worker needs it. */
 	for (uint64_t i = 1; !atomic_load(&woken); i++)
 		if (i % 100000 == 0)
 			(void)sched_yield();
@@ -186,8 +188,10 @@ static void burst_schedule(struct item *own, uint64_t *random)
 		RACE_CHECK(tw_schedule(engine, some_delay_ns(random), &kind, &own[i],
 				       &own[i].handle) == 0);
 		atomic_store(&own[i].state, READY);
-		/* Cancels some at once, so that blocks are
-		 * reused while old entries still name them. */
+		/*
+		 * Cancels some at once, so that their blocks are reused while old entries still
+		 * name them.
+		 */
 		if (race_random(random) % 4 < pairs)
 			item_cancel(&own[i]);
 	}

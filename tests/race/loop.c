@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop against other threads: [seconds] [seed].
+ * A loop against other threads. usage: race_loop [seconds] [seed]
  *
  * The owner sleeps on the descriptor and polls. It schedules and cancels its own timeouts (shared
- * and owner-only), between polls and in callbacks. Two threads schedule by ingress and cancel each
- * other's and the owner's. Then one of them, or the owner, stops the engine, or it is stopped after
- * the owner has left.
+ * and owner-only), between polls and in callbacks. Two threads schedule through ingress and cancel
+ * each other's timeouts and the owner's. Then one of them, or the owner, stops the engine, or it is
+ * stopped after the owner has left.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
- * that returned "done", or by the hand-back. No timeout is late by seconds, by any path of
- * schedule: such lateness shows a lost wake, because the owner sleeps only on the descriptor.
+ * that returned "done", or by the hand-back. No timeout may be late by seconds, whichever call
+ * scheduled it. Such lateness shows a lost wake-up, because the owner sleeps only on the
+ * descriptor.
  *
- * Seen to fail: with the waker's setting of the timer left out, in both builds (the descriptor is
- * not readable for two seconds); with a cancelled timeout of the batch under way freed at once,
- * each time in the build with delays and sometimes in the other one (a crash, or the engine's books
- * and checks); with the owner's cancel of shared timeouts made by a store, with delays only (two
- * ends).
+ * Seen to fail with these defects: a waker that does not set the timer, in both builds (the
+ * descriptor is not readable for two seconds); a cancelled timeout of the batch under way that is
+ * freed at once, each time in the build with delays and sometimes in the other one (a crash, or the
+ * engine's counters and checks); the owner's cancel of shared timeouts by a store, with delays only
+ * (two ends).
  *
  * Not seen here, because the next timeout hides it: the owner sets the timer without reading its
- * word afterwards; a nearer timeout of the owner's does not set the timer; late settings are not
- * reckoned with. The model check `loop` and unit/loop_fd test those.
+ * state word afterwards; a nearer timeout of the owner does not set the timer; late settings are
+ * not expected. The model check `loop` and unit/loop_fd test those.
  */
 #include "cell.h"
 #include "race.h"
@@ -56,8 +57,7 @@ static struct tw_engine *engine;
 static struct offer offers[HANDLES];
 static struct actor owner, others[OTHERS];
 static atomic_bool over;
-/* Sometimes lets all pending timeouts end, so that the
- * owner sleeps until another thread wakes it. */
+/* If set, lets all pending timeouts end, so that the owner sleeps until another thread wakes it. */
 static atomic_bool quiet;
 static _Atomic uint64_t expired_count, unexpired_count;
 
@@ -135,7 +135,7 @@ static void one_schedule(struct actor *actor, const struct tw_kind *kind)
 	if (cell == NULL)
 		return;
 	result = tw_schedule(engine, delay_ns, kind, cell, &handle);
-	/* This is a callback in the poll during which a stop came. */
+	/* A stop may come during the poll that runs this callback. */
 	if (result == -ESHUTDOWN && atomic_load(&over)) {
 		cell_give_back(cell);
 		return;

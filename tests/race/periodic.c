@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: cancel against runs and stop. [operations] [seed] [executors] [wheel: 0
- * hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Periodic timeouts: cancel against runs and stop. usage: race_periodic [operations] [seed]
+ * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds
+ * (0: no bound).
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
- * callback. The chains run on the worker or on that many executor threads, which reject a part.
- * During all of that the engine is stopped. The two threads also have one-shot timeouts. So a block
- * serves by turns as a node and as a chain's extra block, and stale entries of the rings name
- * either.
+ * callback. The chains run on the worker or on that many executor threads, which reject some.
+ * During all of that the engine is stopped. The two threads also have one-shot timeouts. So the
+ * same block is now a node, now a chain's extra block, and stale entries of the rings name either.
  *
  * Allowed outcomes: each accepted chain ends exactly once. Its finaliser runs once, with the end
  * that was reported: CANCELLED if one cancel returned "done" or "stopped", HANDED_BACK if stop's
  * hook got it, EXPIRED if it has run as often as asked. No two runs of a chain overlap. No run
  * begins after the finaliser, nor after a cancel that returned "done". When a wait returns, the
- * finaliser is done.
+ * finaliser has run.
  *
- * Seen to fail: a run's end that forgets a cancel; one by a look and a store (on the worker), which
- * loses a cancel; no look at the queues after the executors, so that chains never end; an
- * executor's chain that is pushed without the queued bit, and freed twice.
+ * Seen to fail with these defects: the end of a run that overlooks a cancel; the end of a run (on
+ * the worker) by a load and a store, which loses a cancel; no look at the queues after the
+ * executors, so that chains never end; an executor's chain that is pushed without the queued bit,
+ * and freed twice.
  */
 #include "dues.h"
 #include "race.h"
@@ -31,18 +32,18 @@
 
 enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, EXECUTORS_MAX = 4 };
 
-/* A chain, from its schedule to its end. Each round has new ones. */
+/* A chain, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
 	_Atomic bool ready; /* the handle is written, and the chain was accepted */
 	_Atomic bool running;
 	_Atomic uint32_t runs;
-	_Atomic uint32_t told; /* cancels that ended it */
+	_Atomic uint32_t told; /* how many cancels reported that they ended it */
 	_Atomic bool done;     /* one cancel reported done before a run could begin */
 	_Atomic uint32_t unexpired;
 	_Atomic uint32_t finalised;
 	_Atomic uint32_t end;
-	uint64_t most; /* runs; 0: no end */
+	uint64_t most; /* how many runs it may have; 0: no limit */
 };
 
 static struct tw_engine *engine;
@@ -74,7 +75,10 @@ static void told(struct life *life, int outcome, bool waited)
 		atomic_fetch_add(&life->told, 1);
 		break;
 	case -ETIMEDOUT:
-		/* This call or one before has stopped it. It is asked again below. */
+		/*
+		 * This call or an earlier one has stopped the chain. The code below asks for its
+		 * outcome again.
+		 */
 		break;
 	default:
 		RACE_CHECK(outcome == TW_CANCEL_CANCELLED || outcome == TW_CANCEL_EXPIRED ||
@@ -175,7 +179,7 @@ static bool life_begin(void)
 	return true;
 }
 
-/* Must not run far ahead of the cancels. */
+/* Waits, so that the schedules do not run far ahead of the cancels. */
 static void *scheduler_main(void *argument)
 {
 	_Atomic uint32_t *ended = argument;
@@ -227,7 +231,7 @@ static void *canceller_main(void *argument)
 
 		if (begun == 0)
 			continue;
-		/* Mostly picks the latest ones. */
+		/* Mostly picks recent chains. */
 		life = &lives[begun - 1 - race_chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
 		if (race_chance() % 8 == 0) {
 			int moved = tw_reschedule(life->handle, (int64_t)(race_chance() % 50000));

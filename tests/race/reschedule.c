@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against cancel and the worker: [operations] [seed] [wheel: 0 hashed, 1 hierarchical]
- * [seconds]. Ends after so many operations or seconds (0: no bound). Busy machines need the bound
- * in seconds: the threads yield to each other, and each time other programs run in between.
+ * Reschedule against cancel and the worker. usage: race_reschedule [operations] [seed] [wheel: 0
+ * hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound). Busy
+ * machines need the bound in seconds: the threads yield to each other, and each time other programs
+ * run in between.
  *
- * Two threads share a few hundred places, each with the handle of a timeout. The mover moves
- * deadlines, later and earlier, most of them close to now. The filler cancels, and refills places
- * after their timeouts have ended. The mover also uses handles that are long stale.
+ * Two threads share a few hundred places, each with the handle of a timeout. The mover changes
+ * deadlines, to later and to earlier ones, most of them close to now. The filler cancels, and
+ * refills places after their timeouts have ended. The mover also uses handles that have been stale
+ * for long.
  *
  * Allowed outcomes: each timeout ends exactly once, by its callback, by a cancel that returned
  * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was
  * reported as done. No reschedule returns "done" if its timeout had ended before the call began.
  *
- * How the last deadline is known: a life has one mover. It writes the deadline that it is about to
- * ask for (`asked`), then the deadline that it got (`told`), with a count around both. If a
- * callback finds the same even count before and after its look, `told` is the deadline in effect.
- * If a call is under way, the earlier of the two counts.
+ * How the last deadline is known: each timeout has one mover. It writes the deadline that it is
+ * about to ask for (`asked`), then the deadline that it got (`told`). It increments a count before
+ * and after. If a callback finds the same even count before and after its look, `told` is the
+ * deadline in effect. If a call is under way, the earlier of the two deadlines counts.
  *
- * Seen to fail: the swap of 128 bits as a look and two stores with a delay between, or as a store
- * of the deadline and a swap of the state word (an end that no call reported, wrong sums of the
- * engine); the expiry of a rescheduled timeout by a swap of the state word alone (a callback before
- * the last deadline).
+ * Seen to fail with these defects: the swap of 128 bits as a load and two stores with a delay
+ * between, or as a store of the deadline and a swap of the state word (an end that no call
+ * reported, wrong sums of the engine); the expiry of a rescheduled timeout by a swap of the state
+ * word alone (a callback before the last deadline).
  */
 #include "race.h"
 
@@ -31,15 +33,18 @@
 #include <stdio.h>
 #include <tickwheel.h>
 
-/* `LIVES` are for each place, and are enough for 10 M operations. */
+/* Each place may have `LIVES` timeouts, enough for 10 M operations. */
 enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
 
-/* A life of a place. Each has its own, so that a callback and a stale handle find theirs. */
+/*
+ * One timeout of a place. Each has its own struct, so that a callback and a stale handle find
+ * theirs.
+ */
 struct life {
 	_Atomic uint64_t count;   /* odd: the mover is in a call */
 	_Atomic int64_t told_ns;  /* the deadline in effect, as reported */
 	_Atomic int64_t asked_ns; /* the deadline that the current call asks for */
-	_Atomic uint32_t ends;    /* times that it ended */
+	_Atomic uint32_t ends;    /* how often it ended */
 	_Atomic bool cancelled;   /* a cancel has returned "done" */
 };
 
@@ -175,7 +180,10 @@ static void *filler_main(void *argument)
 		struct tw_handle handle;
 		struct life *life = place_read(place, &handle);
 
-		/* Must not run far ahead of the mover, because the lives are limited. */
+		/*
+		 * Waits, so that this thread does not run far ahead of the mover and use up the
+		 * structs.
+		 */
 		if (life == NULL || atomic_load(&life->ends) != 0) {
 			if (accepted > atomic_load(&moved) / 8 + 2 * PLACES ||
 			    !place_fill(place, &random))
@@ -217,7 +225,10 @@ static void one_move(struct life *life, struct tw_handle handle, uint64_t *rando
 
 	atomic_store(&life->asked_ns, deadline_ns);
 	atomic_fetch_add(&life->count, 1);
-	/* If the call is by a delay, the deadline is somewhat later than the one written down. */
+	/*
+	 * If the call is by a delay, the real deadline is slightly later than the one that was
+	 * written.
+	 */
 	outcome =
 		by_delay ? tw_reschedule(handle, delay_ns) : tw_reschedule_at(handle, deadline_ns);
 	move_account(life, outcome, ended_before, deadline_ns);
@@ -246,7 +257,7 @@ static void mover_run(uint64_t seed)
 		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
-		/* The other threads are behind. If there are few processors, they wait for ours. */
+		/* The other threads are behind. If there are few processors, they need this one. */
 		if (ended && ++ended_count % 16 == 0)
 			(void)sched_yield();
 		if (kept_life[at] == NULL || (ended && race_random(&random) % 8 != 0))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: [operations] [seed] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Retries. usage: race_retry [operations] [seed] [seconds]. Ends after so many operations or
+ * seconds (0: no bound).
  *
  * A round has an engine and a queue of any policy, with few places or many. Two threads submit more
  * than the queue holds, and so do hooks of tasks, which also cancel. Two threads complete attempts
  * by their handles (once, and again in vain), and one cancels. Attempts run on the worker or in two
  * executors. During all of that the engine is stopped.
  *
- * Allowed outcomes: each accepted task ends exactly once, and its hook is its last sign of life.
+ * Allowed outcomes: each accepted task ends exactly once, and nothing of it runs after its hook.
  * Attempts of one task never overlap, and none begins after a cancel has returned. An attempt is
  * completed once. If a cancel returns "done", the task has ended and the hook has run; the same
  * holds for "ended". The ends match the results: attempts and completions account for all tasks
@@ -15,14 +16,14 @@
  * has returned and the threads are joined, no task is pending, and the queue can be destroyed.
  *
  * An attempt writes ordinary memory in its task's argument. The next attempt, on any thread, and
- * the hook read it, so ThreadSanitizer judges the order between them too.
+ * the hook read it, so ThreadSanitizer checks the order between them too.
  *
- * Seen to fail, in the build with delays: a hand-back that ends a task owned by another thread; a
- * task given back while its timer is on its way; `stop` and `gone` not looked at; a completion that
- * does not look at the step, or is forgotten; the swap of the state word in two steps, or
- * (ThreadSanitizer) relaxed, and the look at it; the stack without its counter; a timer with a
- * deadline before its task waits; the place of a dropped task given back twice; a task that is
- * dropped inside its attempt.
+ * Seen to fail with these defects, in the build with delays: a hand-back that ends a task owned by
+ * another thread; a task given back while its timer is still under way; no check of `stop` and
+ * `gone`; a completion that does not check the step, or is forgotten; the swap of the state word in
+ * two steps, or (ThreadSanitizer) its swap or its load relaxed; the stack without its counter; a
+ * timer with a deadline before its task waits; the place of a dropped task given back twice; a task
+ * that is dropped inside its attempt.
  */
 #include "dues.h"
 #include "race.h"
@@ -34,23 +35,23 @@
 #include <string.h>
 
 enum {
-	LIVES = 600, /* of a round */
+	LIVES = 600, /* tasks in a round */
 	PLACES_FEW = 24,
 	PLACES_MANY = 400,
-	RECENT = 48, /* completers and cancellers choose one of the last so many tasks */
+	RECENT = 48, /* how many of the last tasks completers and cancellers choose from */
 	TICK_NS = 2000,
 	EXECUTORS = 2,
 	ENDS = 5,
-	INSIDE_MAX = 3, /* hooks inside hooks, when a submit drops a task */
+	INSIDE_MAX = 3, /* how deep hooks may call hooks, when a submit drops a task */
 };
 
 struct life {
 	struct tw_retry_handle handle; /* written by submit; valid once `known` */
 	_Atomic bool known;
-	struct tw_retry_handle self; /* of the attempt that is `open` */
+	struct tw_retry_handle self; /* the handle of the attempt that is `open` */
 	_Atomic bool open;
-	_Atomic bool inside;    /* an attempt runs */
-	_Atomic uint64_t begun; /* attempts */
+	_Atomic bool inside;    /* an attempt is running */
+	_Atomic uint64_t begun; /* attempts begun */
 	_Atomic uint64_t last;  /* the last attempt allowed after a cancel; 0: no bound */
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
@@ -61,8 +62,8 @@ struct life {
 static struct tw_engine *engine;
 static struct tw_retry *queue;
 static struct life lives[LIVES];
-static _Atomic uint64_t issued;    /* lives that other threads may read */
-static _Atomic uint64_t done_said; /* by attempts, and by accepted completions */
+static _Atomic uint64_t issued;    /* tasks that other threads may read */
+static _Atomic uint64_t done_said; /* tasks reported done by attempts and by accepted completions */
 static _Atomic uint64_t give_up_said;
 static _Atomic uint64_t cancel_done;
 static _Atomic uint64_t ended[ENDS];
@@ -150,7 +151,7 @@ static bool life_submit(uint64_t *random)
 	if (result == -ESHUTDOWN)
 		return false;
 	if (result == -EAGAIN) {
-		/* All tasks may be inside attempts. */
+		/* The submit is rejected if all tasks are inside their attempts. */
 		RACE_CHECK(policy != TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 0);
 		atomic_fetch_add(&rejected, 1);
 		return true;
@@ -240,7 +241,7 @@ static void life_cancel(struct life *life)
 		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_CANCELLED);
 		atomic_fetch_add(&cancel_done, 1);
 	}
-	/* One more attempt may have been about to begin. */
+	/* One attempt may have been about to begin. */
 	atomic_store(&life->last, atomic_load(&life->begun) + 1);
 	atomic_fetch_add(&operations, 1);
 }
@@ -330,7 +331,7 @@ static void round_run(uint64_t *random)
 	size_t threads = sizeof bodies / sizeof *bodies - (dispatches ? 0 : EXECUTORS);
 	pthread_t thread[sizeof bodies / sizeof *bodies];
 
-	/* Mostly chooses the policy with the most steps to test. */
+	/* Mostly chooses the policy that has the most steps to test. */
 	policy = (uint32_t)(race_random(random) % 6);
 	policy = policy > TW_RETRY_DROP_OLDEST ? TW_RETRY_DROP_OLDEST : policy;
 	round_open(dispatches, race_random(random) % 2 ? PLACES_FEW : PLACES_MANY);

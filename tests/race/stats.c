@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters next to threads that schedule and cancel: stats [readings] [seconds].
+ * Readers of the counters, while threads schedule and cancel. usage: race_stats [readings]
+ * [seconds]
  *
- * - 1 to 8 threads have no timeout or one of their own, over 1,000 that stay pending. Both calls
- *   must always read 1,000 and at most one more for each thread. In every other round there is a
- *   limit, which is never passed, and the worker transfers the timeouts, so that cancels find them
- *   in the wheel too.
- * - The owner of a loop does the same. Its timeouts go straight to the wheel and out of it.
- * - One thread schedules and another cancels. The lower bound is the timeouts that have certainly
- *   begun and not ended when the call begins. The upper bound is those that may have when it
- *   returns. The reading must be between the two.
+ * - 1 to 8 threads have no timeout or one of their own, while 1,000 others stay pending. Both calls
+ *   must always read 1,000 and at most one more for each thread. Every other round has a limit,
+ *   which no reading may pass. In those rounds the worker transfers the timeouts, so that cancels
+ *   find them in the wheel too.
+ * - The owner of a loop does the same. It files its timeouts straight into the wheel.
+ * - One thread schedules and another cancels. The lower bound is the number of timeouts that have
+ *   certainly begun and not ended when the call begins. The upper bound is the number that may
+ *   have when it returns. The reading must be between the two.
  *
  * In each reading the counters must add up, and none may be less than in the one before. The
  * seconds are a bound for busy machines: when they are over, fewer readings will do.
  *
- * Seen to fail: the ends of all lanes read first and the begins after; in the build with delays,
- * the pair of a lane, or of the owner, read half by half, and a number of early cancels that is not
- * kept for the next reader.
+ * Seen to fail with these defects: the ends of all lanes read first and the begins after; in the
+ * build with delays: the pair of a lane, or of the owner, read in two halves; a number of early
+ * cancels that is not kept for the next reader.
  */
 #include "race.h"
 

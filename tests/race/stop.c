@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of stop, one engine per round: [schedule|first|start|cancel|schedule_many|cancel_many]
- * [threads] [seconds] [seed] [rounds]. Ends after so many seconds (0: no bound) or rounds (0: no
- * bound).
+ * Races of stop, with one engine per round. usage: race_stop
+ * [schedule|first|start|cancel|schedule_many|cancel_many] [threads] [seconds] [seed] [rounds]. Ends
+ * after so many seconds (0: no bound) or rounds (0: no bound).
  *
- *   schedule  threads schedule flat out while another stops (B1: lost timeouts)
- *   first     the schedules that start the engine race stop (B2: hung callers)
- *   start     stop meets start, and the thread hook fails or dawdles (B3: callbacks after stop)
+ *   schedule  threads schedule at full speed while another stops (B1: lost timeouts)
+ *   first     the schedules that start the engine race with stop (B2: hung callers)
+ *   start     stop meets start, and the thread hook fails or is slow (B3: callbacks after stop)
  *   cancel    threads cancel timeouts in the wheel while another stops, and destroys
- *   …_many    schedule and cancel, by batches
+ *   …_many    schedule and cancel, in batches
  *
  * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed
  * back exactly once when stop returns. Or it returned -ESHUTDOWN (or -ENOMEM if the thread hook
  * failed), and the timeout never ends. No callback begins after stop has returned. Arguments are
- * cells (cell.h), poisoned at their end and used again in later rounds. If a round hangs, the
- * watchdog ends the program.
+ * cells (cell.h), which are poisoned at their end and used again in later rounds. If a round hangs,
+ * the watchdog ends the program.
  *
- * Seen to fail: without the first grace period in finish, and with schedule's look at the engine's
- * life outside its section (schedule, first and start lose timeouts); with a first schedule that
- * waits until the worker runs (first hangs); with batches outside of a section (schedule_many loses
- * timeouts); with a stop that makes STOPPED of STARTING (start loses timeouts); with the worker's
- * first step split into load and store (start hangs). Cancels that push while the engine is swept
- * show here only sometimes; freeze/grace shows them each time.
+ * Seen to fail with these defects: no first grace period in finish, or schedule's load of the
+ * engine's state outside its critical section (schedule, first and start lose timeouts); a first
+ * schedule that waits until the worker runs (first hangs); batches outside a critical section
+ * (schedule_many loses timeouts); a stop that changes STARTING to STOPPED (start loses timeouts);
+ * the worker's first step split into load and store (start hangs). Cancels that push while the
+ * engine is swept show here only sometimes; freeze/grace shows them each time.
  */
 #include "cell.h"
 #include "race.h"
@@ -60,23 +60,23 @@ struct producer {
 
 static struct {
 	enum mode mode;
-	bool many;       /* by batches */
-	uint64_t rounds; /* most; 0: no bound */
+	bool many;       /* in batches */
+	uint64_t rounds; /* the most rounds; 0: no bound */
 	int64_t until_ns;
 	uint64_t threads;
 	struct producer *producer;
 	struct race_line line;
-	_Atomic uint64_t off; /* the round that a producer has begun */
+	_Atomic uint64_t off; /* the last round that a producer has begun */
 	_Atomic bool over;
 	struct tw_engine *engine;
 	int64_t stop_ns;       /* when stop began */
 	int met;               /* the engine's state when stop began */
-	struct tw_stats stats; /* when stop had returned */
-	int64_t wait;          /* spins of the stopper, so that stop meets the producers */
+	struct tw_stats stats; /* the counters after stop returned */
+	int64_t wait;          /* how long the stopper spins, so that stop meets the producers */
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
 	uint64_t played, hits, accepted, rejected, expired, cancelled, unexpired;
-	uint64_t ended; /* cells, as their owners count them */
+	uint64_t ended; /* cells that have ended, as their owners count them */
 } test;
 
 static void timeout_end(void *arg, enum tw_end how)
@@ -301,7 +301,7 @@ static void engine_make(void)
 		engine_run();
 }
 
-/* Spins for about as long as made stop meet the producers in the rounds before. */
+/* Before the stop, spins for about as long as it took in earlier rounds to meet the producers. */
 static void stop_now(uint64_t round, uint64_t *random)
 {
 	uint32_t polls = 0;
@@ -317,7 +317,10 @@ static void stop_now(uint64_t round, uint64_t *random)
 	test.met = tw_engine_state(test.engine);
 	RACE_CHECK(tw_engine_stop(test.engine, on_unexpired, NULL, TW_NEVER) == 0);
 	atomic_store_explicit(&test.stop_returned, true, memory_order_release);
-	/* Handles stay safe after destroy: in MODE_CANCEL the other threads still use their own. */
+	/*
+	 * The counters must be read before destroy. Handles stay safe after it: in MODE_CANCEL the
+	 * other threads still use theirs.
+	 */
 	test.stats = (struct tw_stats){.size = sizeof test.stats};
 	RACE_CHECK(tw_stats_get(test.engine, &test.stats) == 0);
 	if (test.mode == MODE_CANCEL)
@@ -377,8 +380,10 @@ static enum meeting meeting_of_round(void)
 			return TOO_EARLY;
 		return overlapped() ? HIT : TOO_LATE;
 	default:
-		/* To hit, stop must come while the engine's
-		 * thread is being made, or has not begun. */
+		/*
+		 * Stop hits if it comes while the engine's thread is being created or has not
+		 * begun.
+		 */
 		if (test.met == TW_ENGINE_NEW)
 			return TOO_EARLY;
 		return test.met == TW_ENGINE_STARTING ? HIT : TOO_LATE;
@@ -486,8 +491,10 @@ int main(int argc, char **argv)
 	RACE_CHECK(test.after_stop == 0);
 	RACE_CHECK(test.accepted == test.ended);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.unexpired);
-	/* A short run may end before the stopper has found
-	 * its wait. A busy machine changes the wait. */
+	/*
+	 * A short run may end before the stopper has found the right wait, and a busy machine
+	 * changes it. So this requires few hits.
+	 */
 	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 1000);
 	return 0;
 }

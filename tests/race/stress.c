@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything at once: [threads] [seconds] [seed] [limit].
+ * All calls at once. usage: race_stress [threads] [seconds] [seed] [limit]
  *
  * Each thread schedules with short delays, and cancels its own and other threads' timeouts. Threads
- * exchange handles in shared offers, and many are stale. Each thread also queries them, and
+ * exchange handles in shared offers, and many are stale. Each thread also queries timeouts, and
  * sometimes detaches. A third of the calls are batches of up to 32, in which a handle may occur
- * twice. Arguments are cells (cell.h), which are poisoned at the end of each life and used again.
+ * twice. Arguments are cells (cell.h), which are poisoned at the end of each use and used again.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that returned "done", or by stop's hand-back. Its finaliser runs once, with the matching reason.
  * No thread touches a cell before its birth or after its end.
  *
- * Seen to fail: with cancel's compare-and-swap split in load and store (two ends), with the
- * generation not counted up (a stale handle cancels another timeout), with a callback that runs
- * although its timeout was cancelled (the magic word of a cell that is done with), with a finaliser
- * left out (the cell is never done with).
+ * Seen to fail with these defects: cancel's compare-and-swap split into load and store (two ends);
+ * a generation that is not counted up (a stale handle cancels another timeout); a callback that
+ * runs although its timeout was cancelled (the magic word of a poisoned cell); a finaliser left out
+ * (the cell is never poisoned).
  */
 #include "cell.h"
 #include "race.h"
@@ -28,7 +28,7 @@
 
 enum {
 	HANDLES = 1024,
-	/* For each producer. */
+	/* cells of each producer */
 	CELLS = 8192,
 	/* Operations between two reads of the clock. */
 	STRIDE = 256,
@@ -110,7 +110,7 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct 
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
 
-/* Mostly a few ticks, sometimes many. */
+/* Returns mostly a few ticks, sometimes many. */
 static int64_t delay_ns(struct producer *producer)
 {
 	int64_t most_ns = race_random(&producer->random) % 64 == 0 ? 30000000 : 3000000;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts at dates: schedule, cancel and reschedule against steps of the wall clock, the look
- * before a run, and stop. [operations] [seed] [executors] [wheel: 0 hashed, 1 hierarchical]
- * [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Timeouts with a date: schedule, cancel and reschedule against steps of the wall clock, the look
+ * at it before a run, and stop. usage: race_wall [operations] [seed] [executors] [wheel: 0 hashed,
+ * 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
  *
- * In each round an engine with a virtual clock gets dates from two threads, which begin together, so
- * that both make the first one. They also cancel and reschedule each other's. A third thread moves
- * the clock, and steps its wall clock forward and back. In every second round the engine is stopped
- * meanwhile. In the others the wall clock is set beyond all dates at the end, and each must run.
+ * In each round two threads schedule dates on an engine with a virtual clock. They begin together,
+ * so that both race to schedule the first date. They also cancel and reschedule each other's. A
+ * third thread moves the clock, and steps its wall clock forward and back. In every second round
+ * the engine is stopped meanwhile. In the others the wall clock is set beyond all dates at the end,
+ * and each timeout must run.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by a run, a cancel or a hand-back, and
  * its finaliser runs once, with that end. None runs with a date that the wall clock has never
  * reached. After the last step none is pending.
  *
- * Seen to fail: no look at the wall clock before a run; a due timeout that is taken out and does not
- * run (hangs).
+ * Seen to fail with these defects: no look at the wall clock before a run; a due timeout that is
+ * taken out and does not run (the program hangs).
  */
 #include "dues.h"
 #include "race.h"
@@ -84,7 +85,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&life->unexpired, 1);
 }
 
-/* Returns false if the engine is closed, or the round has enough. */
+/* Returns false if the engine is closed, or the round has enough timeouts. */
 static bool life_begin(void)
 {
 	uint32_t at = atomic_fetch_add(&lives_begun, 1);
@@ -132,7 +133,7 @@ static void life_cancel(struct life *life)
 
 static void life_reschedule(struct life *life)
 {
-	/* Set before, because the callback may run at once. */
+	/* Set before the call, because the callback may run at once. */
 	atomic_store(&life->rescheduled, true);
 	RACE_CHECK(tw_reschedule(life->handle, (int64_t)(race_chance() % SPREAD_NS)) >= -ESTALE);
 }
@@ -172,7 +173,7 @@ static void *scheduler_main(void *argument)
 
 static void wall_set(int64_t wall_ns)
 {
-	/* Only this thread, or the last one of the round, moves the clock. */
+	/* At any time only one thread moves the clock: this one, or the last one of the round. */
 	if (wall_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns);
 	RACE_CHECK(tw_clock_set_wall(virtual_clock, wall_ns) == 0);
@@ -180,7 +181,7 @@ static void wall_set(int64_t wall_ns)
 
 static void time_pass(int64_t passed_ns, int64_t wall_ns)
 {
-	/* The wall clock moves, too, before it is set. */
+	/* The wall clock advances with the virtual clock before it is set. */
 	if (wall_ns + passed_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns + passed_ns);
 	atomic_store(&time_ns, atomic_load(&time_ns) + passed_ns);

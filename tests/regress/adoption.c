@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback ends the worker's thread while other threads stop the engine. The fate of a dead
- * worker's engine used to be decided in several steps. Between two of them a stop could take the
- * engine over, and then two threads finished it. Each timeout must be handed back exactly once.
+ * A callback ends the worker's thread while other threads stop the engine. The worker's end used to
+ * change the engine's state in several steps. Between two of them a stop could take the engine
+ * over, and then two threads finished it. Each timeout must be handed back exactly once.
  *
- * Seen to fail: with the steps RUNNING to FAILED, and STOPPING to ORPHAN, made
- * one after the other with a pause between.
+ * Seen to fail: with the change from RUNNING to FAILED and the change from STOPPING to ORPHAN made
+ * one after the other, with a pause between.
  */
 #include "probe.h"
 

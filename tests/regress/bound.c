@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and work that must not grow: with the tick far away, in a backlog, and on rejection.
+ * Memory and work must not grow without a bound: while the next tick is far away, during a backlog,
+ * and when schedules are rejected.
  *
  * Seen to fail: cancelled_are_reclaimed_before_a_far_tick with producers that do not wake the
- * worker; cancelled_are_reclaimed_during_a_backlog with callbacks that are worked off although
- * nodes wait to be reclaimed, and stop_in_a_backlog in any state of the engine.
+ * worker; cancelled_are_reclaimed_during_a_backlog with a worker that runs all due callbacks before
+ * it reclaims nodes; stop_in_a_backlog with a worker that runs all due callbacks even during a
+ * stop.
  */
 #include "probe.h"
 #include "slowdown.h"
@@ -18,8 +20,8 @@
 
 enum { PAIRS = 3000000, REJECTIONS = 200000, BACKLOG = 400 };
 
-/* If the worker is woken late, timeouts scheduled meanwhile
- * add up. Without the bound it is 190 MiB. */
+/* The most slab memory that a test may need. It allows for timeouts that are scheduled before a
+ * late wake-up of the worker. Without the library's own bound, the tests need 190 MiB. */
 #define BOUND_BYTES (UINT64_C(128) << 20)
 
 static struct tw_options hour_tick(void)
@@ -106,7 +108,8 @@ static void *nice_worker_main(void *arg)
 {
 	id_t self = (id_t)syscall(SYS_gettid);
 
-	/* Below the producers, but not below all other programs on the machine. */
+	/* The worker must have a lower priority than the producers, but not than all other
+	 * programs on the machine. */
 	(void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + NICER);
 	return worker_body(arg);
 }
@@ -136,8 +139,9 @@ static void one_processor(void)
 }
 
 /*
- * Producers outrun the worker. All share one processor, and the worker has the lowest priority, so
- * the producers must yield. Seen to fail without that: 206 to 282 MiB, with it 20.
+ * Producers outrun the worker: all share one processor, and the worker has the lowest priority. So
+ * the producers must yield. Seen to fail without the yield, at 206 to 282 MiB; with it, the test
+ * needs 20 MiB.
  */
 Test(bound, producers_that_outrun_the_worker_yield)
 {
@@ -161,7 +165,8 @@ Test(bound, producers_that_outrun_the_worker_yield)
 	real_engine_close(engine);
 }
 
-/* A stop must wait for the callback that runs, not for those that are due. */
+/* A stop must wait for the callback that is running, but not for those that are due and have not
+ * begun. */
 Test(bound, stop_in_a_backlog)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

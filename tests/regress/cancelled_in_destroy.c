@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bug: if a thread was cancelled (pthread_cancel) inside tw_engine_destroy, it ended there, in
- * one of two places. The first was liburcu's poll, during a wait for another thread's call. Then
- * liburcu's lock stayed locked, and every later stop hung. The second was pthread_join of the
- * worker. Then the engine was half destroyed. A worker's thread with a pending cancel ended in the
- * same poll inside its finish. Now no call of the library is a cancellation point.
+ * one of two places. The first was a poll in liburcu, while the thread waited for another thread's
+ * call. Then liburcu's lock stayed locked, and every later stop hung. The second was pthread_join
+ * of the worker. Then the engine was half destroyed. A worker's thread with a pending cancel ended
+ * in the same poll of liburcu while it finished its engine. Now no call of the library is a
+ * cancellation point.
  */
 #include "race.h"
 
@@ -40,7 +41,8 @@ static void linger(void *arg)
 	nap_ms(300);
 }
 
-/* Makes the worker's thread take its time to end. */
+/* Leaves a thread-specific value whose destructor sleeps, so that the worker's thread takes time
+ * to end. */
 static void on_expire(struct tw_handle self, void *arg)
 {
 	pthread_key_t key;
@@ -52,7 +54,7 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Stays inside a section for as long as the test wants. */
+/* Stays in tw_schedule, inside its critical section, until the test clears `standing`. */
 static void *reader_body(void *engine)
 {
 	stands = true;
@@ -68,7 +70,7 @@ static void *destroyer_body(void *engine)
 	return NULL;
 }
 
-/* A cancel is pending before the call begins. */
+/* Destroys the engine with a pthread_cancel already pending. */
 static void *marked_body(void *engine)
 {
 	int before;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between two batches of one slot a timeout is cancelled, and its entry lies before the place that
- * the scan has reached. The slot's last entry, due and not yet seen, fills the hole. It used to be
- * left behind until the slot's next revolution.
+ * A timeout is cancelled between two batches of one slot, and the scan has already passed its
+ * entry. The slot's last entry, which is due and not yet seen, fills the hole. That entry used to
+ * be left behind until the slot's next revolution.
  *
- * Seen to fail: with a remove that leaves the scan where it is.
+ * Seen to fail: with a remove that does not move the scan back.
  */
 #include "../wheel/fixture.h"
 
@@ -19,8 +19,8 @@ Test(catch_up, a_hole_behind_the_scan_hides_no_entry)
 	uint64_t taken;
 
 	wheel_open(&fixture, SLOTS);
-	/* The first chunk is for later. The batch can
-	 * take only one chunk of the two that are due. */
+	/* The slot's first chunk is not due before a later revolution. The batch has space for
+	 * only one of the two chunks that are due. */
 	for (int i = 0; i < TWI_CHUNK_ENTRIES; i++)
 		far = wheel_insert(&fixture, FAR_TICK);
 	for (int i = 0; i < 2 * TWI_CHUNK_ENTRIES; i++)

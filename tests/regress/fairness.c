@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One thread floods the engine, another schedules a single timeout that is due. It used to wait
- * until the flood was transferred, batch after batch. Now each thread has its share of a batch. If
- * a thread's ring was full, its timeouts in the link queue used to wait for as long as the ring
- * filled whole batches.
+ * One thread floods the engine, and another thread schedules a single timeout that is due. That
+ * timeout used to wait until the whole flood was transferred, batch after batch. Now each thread
+ * has its share of a batch.
+ *
+ * The same happened within one thread. If its ring was full, its next timeouts went to the link
+ * queue. There they used to wait for as long as the ring filled whole batches.
  *
  * Seen to fail: with a batch that takes all it can from the first lane that has more; with rings
  * that always go before link queues.
@@ -17,7 +19,7 @@ enum { BATCH = 1000, FLOOD = 25 * BATCH, RING = 65536, POLLS = 10 };
 
 struct late_comer {
 	struct tw_engine *engine;
-	atomic_llong transferred; /* when it ran */
+	atomic_llong transferred; /* stats.transferred when it ran */
 	atomic_int runs;
 };
 
@@ -75,7 +77,7 @@ struct flood {
 	struct tw_engine *engine;
 	atomic_int fired;
 	int count;
-	bool due_after; /* schedules one more, which is due */
+	bool due_after; /* afterwards also schedule one timeout that is due */
 };
 
 static void *flood_main(void *arg)
@@ -89,7 +91,8 @@ static void *flood_main(void *arg)
 	return NULL;
 }
 
-/* One thread after the other, so that they get the same lane. */
+/* Schedules `count` timeouts in a new thread, and joins it. Each such thread gets the lane of
+ * the one before, because that one has ended. */
 static void flood_by(struct flood *flood, int count, bool due_after)
 {
 	pthread_t thread;

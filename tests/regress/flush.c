@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that waits in tw_engine_flush must be notified in every case. When the worker's thread
- * could not be made, waiting threads were not notified, and they waited for ever.
+ * Each thread that waits in tw_engine_flush must be notified, however the wait ends. When the
+ * worker's thread could not be made, the waiting threads were not notified and waited for ever.
  *
- * Seen to fail: with a start that fails in silence (hangs).
+ * Seen to fail: with a failed start that notifies no waiting thread (hangs).
  */
 #include "probe.h"
 
@@ -28,7 +28,8 @@ static void flusher_begin(struct flusher *flusher, struct tw_engine *engine)
 {
 	flusher->engine = engine;
 	check_int(pthread_create(&flusher->thread, NULL, flusher_main, flusher), 0);
-	/* Time for the flusher to wait. If it is too short, the test is weaker, not wrong. */
+	/* Gives the flusher time to begin its wait. If the time is too short, the test is
+	 * weaker, not wrong. */
 	sleep_ns(20 * NS_PER_MS);
 }
 
@@ -53,7 +54,7 @@ static void *starter_main(void *engine)
 	return NULL;
 }
 
-/* The worker's thread cannot be made while a flusher already waits. */
+/* A flusher already waits when the attempt to make the worker's thread fails. */
 Test(flush, flush_fails_when_the_start_fails)
 {
 	atomic_int attempts = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bug: in a forked child tw_thread_attach and tw_clock_set registered the thread with liburcu.
- * At the fork, another thread of the parent could be inside one of liburcu's locks (in its own
- * first call, its end, or a stop). Then that lock stayed locked in the child, and the call hung for
- * ever.
+ * At the fork, another thread of the parent could hold one of liburcu's locks (in its own first
+ * call, its end, or a stop). Then that lock stayed locked in the child, and the call hung for ever.
  *
- * Here a thread stands still in each lock that its first call takes, and the process forks.
+ * Here a thread stops in each lock that its first call takes, and then the process forks.
  */
 #include "race.h"
 
@@ -60,7 +59,8 @@ static void child_run(struct tw_clock *clock)
 	_exit(0);
 }
 
-/* A child that hangs has all signals blocked, so no alarm would end it. */
+/* Kills a child that hangs. An alarm in the child could not do that, because such a child has
+ * all signals blocked. */
 static void child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + INT64_C(10000000000);

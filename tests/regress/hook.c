@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch hook is the worker: the calls allowed in it, and threads that end in it or after it.
- * Calls from the hook used to wait for themselves, and the rest of a batch was lost with the
- * thread.
+ * The dispatch hook runs on the worker. The tests make calls from the hook, and end the worker's
+ * thread in the hook or after it. Calls from the hook used to wait for their own thread. When the
+ * thread ended, the rest of the batch was lost.
  *
- * Seen to fail: with a hook that is taken for any thread; with a finish that
+ * Seen to fail: with calls that do not notice that the worker is in the hook; with a finish that
  * forgets the rest of a rejected batch (hangs).
  */
 #include "probe.h"
@@ -34,7 +34,7 @@ static size_t asking_hook(void *context, const struct tw_due *due, size_t count)
 	return 0;
 }
 
-/* None of these calls may wait for its own thread. */
+/* Each of these calls would wait for its own thread, so it must return at once. */
 Test(hook, does_not_wait_for_itself)
 {
 	struct tw_options options = fixture_options();
@@ -101,7 +101,7 @@ static size_t boasting_hook(void *context, const struct tw_due *due, size_t coun
 	return count + 1000;
 }
 
-/* Every expired timeout must run and be finalised, by stop at the latest. */
+/* Every expired timeout must have run and been finalised, at the latest when stop returns. */
 static void check_all_run(tw_dispatch_hook *hook, int runs_before)
 {
 	struct tw_options options;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bug: tw_keyed_destroy waited for ever while threads could not be made. It saw another
- * thread's attempt to make the reclaimer, relied on it, and slept. The attempt failed, and that
- * thread did not wake it.
+ * The bug: tw_keyed_destroy waited for ever while threads could not be made. It saw that another
+ * thread was about to make the reclaimer, relied on it, and slept. The other thread's attempt
+ * failed, and that thread did not wake the destroyer.
  *
- * First there are one destroyer and one creator. The creator fails before the destroyer sleeps, and
- * then again afterwards. Then three threads create, use and destroy tables.
+ * The first two parts have one destroyer and one creator. In the first, the creator fails before
+ * the destroyer sleeps, in the second afterwards. In the third part, three threads create, use and
+ * destroy tables.
  *
- * Seen to fail: on the code before (each part hangs); with a give-up that wakes no destroyer.
+ * Seen to fail: with the code before the fix (each part hangs); with a creator that wakes no
+ * destroyer when it gives up.
  */
 #include "race.h"
 #include "thread_fault.h"
@@ -24,12 +26,14 @@ enum { THREADS = 3, TABLES = 3000 /* of each thread, made or rejected */ };
 
 static struct tw_engine *engine;
 
-/* The next failing pthread_create stands until the test releases it. */
+/* hold: the next pthread_create that fails must first wait. held: it waits until the test clears
+ * this. */
 static atomic_bool hold, held;
-/* The destroyer stands before its sleep. */
+/* destroyer_stands: the destroyer is about to sleep. destroyer_stops: it waits there until the
+ * test clears the first. */
 static atomic_bool destroyer_stops, destroyer_stands;
 static _Thread_local bool destroys;
-/* From here on no thread can be made. */
+/* Set when all test threads exist: from then on every pthread_create fails. */
 static atomic_bool users_begin;
 
 static void nap(void)
@@ -70,7 +74,7 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
 
-/* Leaves an entry that waits for a reclaimer. */
+/* Leaves a cancelled entry in the table, which the reclaimer must free. */
 static void table_use(struct tw_keyed *table)
 {
 	RACE_CHECK(tw_keyed_schedule(table, "a", 1, TW_NEVER, &kind, NULL, NULL) == TW_KEYED_DONE);
@@ -85,12 +89,13 @@ static void *creator_main(void *unused)
 	return unused;
 }
 
-/* Returns when the creator is about to fail. */
+/* Starts a creator, and returns when its attempt to make the reclaimer is about to fail. */
 static void creator_hold(pthread_t *ret_thread)
 {
 	atomic_store(&create_error, 0);
 	atomic_store(&hold, true);
-	/* The creator's own thread must be made. The library's thread must fail. */
+	/* The first pthread_create, for the creator itself, must succeed. The second, for the
+	 * library's reclaimer, must fail. */
 	atomic_store(&create_before, 1);
 	atomic_store(&create_error, EAGAIN);
 	RACE_CHECK(pthread_create(ret_thread, NULL, creator_main, NULL) == 0);
@@ -110,7 +115,8 @@ static void *destroyer_main(void *table)
 	return NULL;
 }
 
-/* Makes a table without a reclaimer: its creator relied on another creator, which then failed. */
+/* Makes a table without a reclaimer: tw_keyed_create relies on another creator's attempt to make
+ * one, and that attempt then fails. */
 static struct tw_keyed *table_without_thread(void)
 {
 	struct tw_keyed *table = NULL;
@@ -134,8 +140,8 @@ static void destroy_beside_creator(bool stops)
 	atomic_store(&create_before, 1);
 	RACE_CHECK(pthread_create(&destroyer, NULL, destroyer_main, table) == 0);
 	await(&destroyer_stands, true);
-	/* Time for the destroyer to fall asleep. If it is
-	 * too short, the test is weaker, not wrong. */
+	/* Gives the destroyer time to fall asleep. If the time is too short, the test is weaker,
+	 * not wrong. */
 	for (int i = 0; !stops && i < 20; i++)
 		nap();
 	creator_fail(creator);

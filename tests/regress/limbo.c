@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that find no memory for a slot entry wait on a list. A cancel used to walk down that
- * list, so 40,000 took seconds. Now each node knows its neighbours.
+ * Timeouts that find no memory for a slot entry wait on a list. A cancel used to search that list
+ * from its start, so 40,000 cancels took seconds. Now each node links to its neighbours.
  *
- * Seen to fail: with a remove that looks for its predecessor from the list's begin.
+ * Seen to fail: with a remove that searches for the predecessor from the start of the list.
  */
 #include "../wheel/fixture.h"
 #include "slowdown.h"
@@ -33,7 +33,7 @@ Test(limbo, a_cancel_does_not_walk)
 	for (int i = 0; i < count; i++)
 		node[i] = wheel_insert(&fixture, 10);
 	begin_s = now_s();
-	/* Removes the oldest first, because it lies deepest. */
+	/* Removes the oldest timeout first, because it is the last in the list. */
 	for (int i = 0; i < count; i++)
 		twi_wheel_remove(fixture.wheel, node[i]);
 	cr_assert(now_s() - begin_s < SECONDS_MAX, "it took %.1f s", now_s() - begin_s);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * If a timeout reached the wheel after its tick had passed, it used to wait for the next tick. So a
- * long ingress made timeouts a whole tick late. They must run in the worker's next turn, while the
- * clock stands.
+ * If a timeout reached the wheel after its tick had passed, it used to wait for the next tick. So
+ * when a timeout was in ingress for long, it ran a whole tick late. It must run in the worker's
+ * next turn, even if the clock does not move.
  *
  * Seen to fail: with overdue timeouts put into the next tick's slot.
  */
@@ -23,7 +23,8 @@ Test(overdue, runs_without_another_tick)
 	fixture_close(&fixture);
 }
 
-/* Three batches in ingress are due. All of them must run before the clock moves again. */
+/* Three batches of due timeouts are in ingress. All of them must run before the clock moves
+ * again. */
 Test(overdue, overdue_backlog_runs_before_the_clock_moves)
 {
 	struct tw_options options = fixture_options();

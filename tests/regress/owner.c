@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owner of a loop got wrong results. In a hand-back, calls reported that owner-only timeouts
- * were not its own (-EPERM), and that a start had worked. After stop they reported the same instead
- * of -ESHUTDOWN. If memory for slot entries was short, the next poll was reported a tick after a
- * timeout was due.
+ * The owner of a loop got wrong results. During a hand-back, its calls on owner-only timeouts
+ * failed with -EPERM, as if it were not the owner, and a start reported success. After stop, a
+ * schedule of such a timeout returned -EPERM instead of -ESHUTDOWN. If memory for slot entries was
+ * short, tw_engine_next_due returned a time that was a tick too late for a timeout that was already
+ * due.
  */
 #include "fault.h"
 #include "fixture.h"
@@ -40,8 +41,8 @@ static void on_cancelled(void *arg, enum tw_end end)
 
 static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, on_cancelled);
 
-/* Three timeouts of the owner: the first hand-back makes
- * calls on the others and keeps the results. */
+/* Three timeouts of the owner. When stop hands back the first, the hook makes calls on the two
+ * others and keeps the results. */
 static struct tw_handle handles[3];
 static int outcomes[6];
 static int unexpired;
@@ -113,7 +114,8 @@ Test(owner, what_is_due_without_an_entry)
 		loop_open(&fixture, wheels[i]);
 		fixture_advance(&fixture, 9 * TICK_NS);
 		fault_arm(&fault, 1, LLONG_MAX);
-		/* It waits for memory but is far away, so it is not due. */
+		/* This timeout waits for memory. But its deadline is far away, so next_due must
+		 * not report it as due. */
 		check_int(tw_schedule(fixture.engine, 90 * TICK_NS, &owned, &runs, NULL), 0);
 		check_true(tw_engine_next_due(fixture.engine) > fixture.now_ns);
 		check_int(tw_schedule_at(fixture.engine, 0, &owned, &runs, NULL), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structs of absurd sizes used to be read beyond their end, and a number without an opposite was
- * negated. Such calls must be rejected, and must not touch other memory.
+ * Structs that claimed absurd sizes used to be read beyond their end. And the code negated
+ * INT64_MIN, which has no opposite. Such calls must be rejected, and must not touch other memory.
  *
  * Seen to fail: with options read to their end for any size (absurd_size_is_not_read… crashes).
  */
@@ -27,7 +27,7 @@ Test(sizes, absurd_size_of_options_is_rejected)
 	}
 }
 
-/* The page after the options must not be read. */
+/* The options end where a page ends. The call must not read the page that follows. */
 Test(sizes, absurd_size_is_not_read_to_its_end)
 {
 	enum { PAGE_BYTES = 65536 };
@@ -65,7 +65,7 @@ Test(sizes, absurd_size_of_an_output_is_rejected)
 	fixture_close(&fixture);
 }
 
-/* The largest size that a struct may claim, with the bytes after the known part. */
+/* A struct of the largest size that may be claimed, including the bytes after the known part. */
 union largest {
 	struct tw_options options;
 	struct tw_stats stats;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The crowd: many threads that do little, like a server with a thread for each connection. A tenth
- * of them is replaced each second, the oldest first. So lanes come, go, and are used again.
+ * The crowd: many threads that do little, as in a server with one thread for each connection. A
+ * tenth of them is replaced each second, the oldest first. So lanes are taken, given back, and used
+ * again.
  */
 #include "soak.h"
 
@@ -10,7 +11,7 @@
 enum {
 	OPERATIONS_PER_HOLD = 16,
 	NAP_NS = 50 * 1000000,
-	/* Of the crowd, each second. */
+	/* The share of the crowd that is replaced each second: one in so many. */
 	REPLACED = 10,
 };
 
@@ -63,7 +64,7 @@ static void *host_main(void *argument)
 {
 	(void)argument;
 	for (uint32_t oldest = 0; !atomic_load(&closing); oldest = (oldest + 1) % guest_count) {
-		/* The next one is told now, so that it has ended when its turn comes. */
+		/* Asks a thread to leave REPLACED turns ahead, so that it ends by its turn. */
 		atomic_store(&guests[(oldest + REPLACED) % guest_count].leaves, true);
 		if (atomic_load(&guests[oldest].leaves)) {
 			guest_leave(&guests[oldest]);

@@ -3,8 +3,8 @@
  * Two engines. One runs callbacks on its worker. The other hands them to executors with a short
  * queue, so that some callbacks are rejected and run on the worker.
  *
- * A stop runs against seats that schedule and cancel, because that race is part of the load. Only
- * destroy must wait until no seat is inside a call with the engine's pointer.
+ * A stop races with threads that schedule and cancel; this race is part of the load. Only destroy
+ * must wait until no thread is inside a call with the engine's pointer.
  */
 #include "soak.h"
 
@@ -40,7 +40,7 @@ static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 	return accepted;
 }
 
-/* Returns false when the queue is closed and empty. */
+/* Takes a due timeout. Returns false when the queue is closed and empty. */
 static bool queue_take(struct tw_due *ret_due)
 {
 	bool some;
@@ -88,8 +88,10 @@ void engines_open(void)
 	pthread_rwlockattr_t attributes;
 
 	pthread_rwlockattr_init(&attributes);
-	/* Otherwise a renewal would never get the lock,
-	 * because one of the seats always holds it. */
+	/*
+	 * Writers come first, because otherwise a renewal would never get the lock: one of the
+	 * seats always holds it.
+	 */
 	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&engines_lock, &attributes);
 	pthread_rwlockattr_destroy(&attributes);
@@ -123,7 +125,7 @@ uint64_t engines_pending(void)
 	return pending;
 }
 
-/* No thread is at work, so an item that is still pending was lost. */
+/* No thread works on the engine now, so an item that is still pending was lost. */
 static void items_check(const struct item *first, size_t count, uint32_t number)
 {
 	for (size_t i = 0; i < count; i++)

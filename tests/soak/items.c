@@ -9,8 +9,10 @@
 
 enum {
 	NS_PER_MS = 1000000,
-	/* A shared machine sometimes stands still. If a
-	 * timeout is later than this, it was forgotten. */
+	/*
+	 * A shared machine sometimes stands still. But a timeout that is later than this was
+	 * forgotten.
+	 */
 	FORGOTTEN_S = 30,
 };
 
@@ -41,7 +43,7 @@ void lateness_tell(void)
 	pthread_mutex_unlock(&lateness_lock);
 }
 
-/* Called exactly once for each timeout, when it ends. */
+/* Ends the item; called exactly once for each timeout. */
 static void item_end(struct item *item, enum tw_end end, enum life next)
 {
 	_Atomic uint64_t *const count[] = {
@@ -73,8 +75,10 @@ static void on_final(void *arg, enum tw_end end);
 static const struct tw_kind plain_kind = TW_KIND(on_expire, NULL);
 static const struct tw_kind final_kind = TW_KIND(on_expire, on_final);
 
-/* The life must be PENDING before another thread can end it. Returns false if the schedule is
- * rejected, and then the life is `otherwise`. */
+/*
+ * Schedules the item. Sets its life to PENDING first, because another thread may end it at once.
+ * Returns false if the schedule is rejected; then the caller must set the life.
+ */
 static bool item_offer(struct item *item, int64_t deadline_ns, struct tw_handle *ret_handle)
 {
 	int result;
@@ -103,7 +107,10 @@ static int64_t deadline_of(const struct item *item, int64_t delay_ns)
 void item_schedule(struct item *item, uint32_t engine, struct random *random)
 {
 	item->engine = engine;
-	/* A chain ends only by itself, so each of its links must be near. */
+	/*
+	 * No thread cancels a chained item. It ends only with its last run, so each run must be due
+	 * soon.
+	 */
 	item->chained = random_below(random, 16) == 0;
 	item->links = item->chained ? 3 : 0;
 	item->counted_by_finaliser = !item->chained && random_below(random, 2) == 0;
@@ -170,7 +177,7 @@ void item_treat(struct item *item, struct random *random)
 
 	if (atomic_load(&item->life) == LIFE_PENDING && !item->chained && dice < 12)
 		item_cancel(item, dice == 0);
-	/* Any thread may have ended it meanwhile. */
+	/* Another thread may have ended the item meanwhile. */
 	if (atomic_load(&item->life) == LIFE_FREE && dice >= 6)
 		item_schedule(item, engine, random);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seats. Each has one thread at a time, which works for a while, ends, and is followed by another,
- * like the connections of a server. The new thread takes over the timeouts of the one before.
+ * Seats. Each has one thread at a time, which works for a while and ends. Another thread follows
+ * it, as connections of a server follow one another. The new thread takes over the timeouts of the
+ * one before.
  */
 #include "soak.h"
 
@@ -9,7 +10,7 @@
 
 enum {
 	OPERATIONS_PER_HOLD = 256,
-	/* The most holds of one thread: about two seconds. */
+	/* How often a thread may hold the engines before it ends: about two seconds. */
 	HOLDS_MAX = 1500,
 };
 

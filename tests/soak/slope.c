@@ -12,7 +12,7 @@ static double mean_of(const double *samples, size_t count)
 	return sum / (double)count;
 }
 
-/* Sums of products of the residuals: each with itself, and each with the next. */
+/* Sums of products of the residuals: of each with itself, and of each with the next. */
 struct residuals {
 	double squares;
 	double neighbours;
@@ -36,7 +36,7 @@ static struct residuals residuals_of(const double *samples, size_t count, double
 	return sums;
 }
 
-/* How much wider the error is than for independent samples. */
+/* Returns the factor by which the error is wider than for independent samples. */
 static double widening(const struct residuals *sums)
 {
 	double r = sums->squares > 0 ? sums->neighbours / sums->squares : 0;

@@ -2,11 +2,11 @@
 /*
  * The rule by which the soak decides whether a series of samples grows.
  *
- * A line is fitted to the samples by least squares. The standard error of its slope is widened if
- * samples resemble their neighbours, as those of a process do (first-order autocorrelation r of the
- * residuals: by sqrt((1 + r) / (1 - r))). The series grows if two conditions hold. The slope is
- * above zero by more than three such errors. The growth along the line is more than the floor,
- * because a single page touched late is no leak, though it makes a slope without any noise.
+ * A line is fitted to the samples by least squares. Samples of a process resemble their neighbours
+ * (first-order autocorrelation r of the residuals). So the standard error of the slope is widened
+ * by sqrt((1 + r) / (1 - r)). The series grows if two conditions hold. The slope is above zero by
+ * more than three such errors. The growth along the line is more than the floor: a single page that
+ * is touched late is no leak, though it makes a slope without any noise.
  */
 #ifndef SOAK_SLOPE_H
 #define SOAK_SLOPE_H
@@ -15,9 +15,9 @@
 #include <stddef.h>
 
 struct slope {
-	double per_sample; /* of the fitted line */
-	double error;      /* its standard error, widened */
-	double growth;     /* of the fitted line over all samples */
+	double per_sample; /* the slope of the fitted line */
+	double error;      /* the slope's standard error, widened */
+	double growth;     /* how much the fitted line grows over all samples */
 };
 
 /* Needs at least three samples. */

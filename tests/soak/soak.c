@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hours of mixed load: [seconds] [seed] [crowd]. Threads come and go. They schedule near, far and
- * endless timeouts, cancel them, cancel and wait, and set them anew. The crowd (default 0, at most
- * 1024) are threads that do little; a tenth of them is replaced each second. One engine runs callbacks and one
- * dispatches them. Both are stopped and made anew again and again.
+ * Hours of mixed load. usage: soak [seconds] [seed] [crowd]. Threads come and go. They schedule
+ * near, far and endless timeouts, cancel them, cancel and wait, and schedule them again. The crowd
+ * (default 0, at most 1024) are threads that do little; a tenth of them is replaced each second.
+ * One engine runs callbacks itself, and one dispatches them. Both are stopped and created again,
+ * over and over.
  *
- * It fails if a timeout ends twice or not at all, runs early, or is forgotten; if an engine's books
- * do not balance; or if the memory of the process grows over the second half (slope.h, one sample a
- * second).
+ * It fails if a timeout ends twice or not at all, runs early, or is forgotten; if an engine's
+ * counters do not balance; or if the memory of the process grows over the second half (slope.h, one
+ * sample a second).
  *
- * Seen to fail: with a reclaim that keeps one node in 16 to itself, and an expiry that keeps one in
- * 16 (memory grows); with a transfer that drops one node in a million (lost); with a due tick one
- * too small (the engine's own check counts it).
+ * Seen to fail with these defects: a reclaim that keeps one node in 16, and an expiry that keeps
+ * one in 16 (memory grows); a transfer that drops one node in a million (lost); a due tick that is
+ * one too small (the engine's own check counts it).
  */
 #include "soak.h"
 #include "slope.h"
@@ -24,24 +25,27 @@
 
 enum {
 	SHORT_RUN_S = 300,
-	/* The slope needs enough samples, so a shorter run checks only the books. */
+	/* The slope needs enough samples, so a shorter run checks only the counts. */
 	SECONDS_OF_SLOPE = 20,
 	/*
-	 * The growth allowed in the second half: a thread's stack and arena touched late; and rings
-	 * that are full for the first time because the machine was busy, and go on in 8,192 places.
-	 * tests/internal/lane/test_rings.c checks that they are given back.
+	 * The growth allowed in the second half. A thread's stack and arena may be touched late.
+	 * Rings may become full for the first time because the machine was busy, and then grow to
+	 * 8,192 places. tests/internal/lane/test_rings.c checks that they are given back.
 	 */
 	GROWTH_FLOOR_BYTES = (64 << 10) + SEATS * ENGINES * (64 << 10),
 	RENEWAL_S = 5,
 	/*
-	 * Touched ahead: the timeouts that are cancelled and not yet reclaimed if the machine
-	 * stands still for a quarter of a second. Such a peak is no growth. A leak must use up this
-	 * memory first.
+	 * This memory is touched before the start. It is enough for the timeouts that are cancelled
+	 * and not yet reclaimed if the machine stands still for a quarter of a second. So such a
+	 * peak is no growth. A leak must use up this memory first.
 	 */
 	RESERVED = 4 * SEATS * ITEMS,
 };
 
-/* Walks the page tables, because the kernel's quick figure is not exact. */
+/*
+ * Returns the resident memory. smaps_rollup walks the page tables; the kernel's quick figure is not
+ * exact.
+ */
 static double rss_bytes(void)
 {
 	FILE *file = fopen("/proc/self/smaps_rollup", "re");
@@ -91,8 +95,10 @@ static void run(uint64_t seconds, double *samples)
 		samples[second - 1] = rss_bytes();
 		if (second % period_s == 0)
 			report(second, samples[second - 1]);
-		/* Renews the engines by turns, but not at the end,
-		 * so that both halves end in the same state. */
+		/*
+		 * Renews the engines in turn, but not at the end, so that both halves end in the
+		 * same state.
+		 */
 		if (second % RENEWAL_S == 0)
 			engine_renew((uint32_t)(second / RENEWAL_S % ENGINES));
 	}
@@ -133,9 +139,12 @@ int main(int argc, char **argv)
 	bool constant;
 
 	RACE_CHECK(seconds > 0 && samples != NULL && crowd <= CROWD_MAX);
-	/* Touched ahead, because the series itself must not grow. */
+	/* Touches the series' own memory before the start, because it must not count as growth. */
 	memset(samples, 1, seconds * sizeof *samples);
-	/* Otherwise a huge page would hide a leak until it has filled 2 MiB. */
+	/*
+	 * Switches off huge pages, because a huge page would hide a leak until the leak has filled
+	 * 2 MiB.
+	 */
 	RACE_CHECK(prctl(PR_SET_THP_DISABLE, 1UL, 0UL, 0UL, 0UL) == 0);
 	RACE_CHECK(tw_memory_reserve(RESERVED) == 0);
 	race_watchdog((unsigned)seconds + 120);

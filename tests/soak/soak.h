@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the parts of the soak: the items, their engines, the seats with
- * threads that come and go, and the books.
+ * Shared by the parts of the soak: the items, their engines, the seats with threads that come and
+ * go, and the counts.
  *
  * An item is a timeout's argument. Only its seat's thread schedules it. The thread that ends it
  * exchanges its life once. If it finds another life than PENDING there, the timeout has ended
@@ -21,7 +21,7 @@
 
 enum {
 	SEATS = 4,
-	ITEMS = 8192, /* of each seat: the most that it has pending */
+	ITEMS = 8192, /* of each seat: it has at most so many pending */
 	ENGINES = 2,
 	CROWD_MAX = 1024,
 	CROWD_ITEMS = 8, /* of each thread in the crowd */
@@ -36,13 +36,14 @@ enum life {
 };
 
 struct item {
-	_Atomic uint32_t life;       /* enum life */
-	uint32_t engine;             /* number; counts while pending */
-	uint32_t links;              /* times that its callback will still schedule it again */
-	bool chained;                /* its callback schedules it again, and no thread cancels it */
-	bool counted_by_finaliser;   /* otherwise by the callback, the canceller, the hand-back */
+	_Atomic uint32_t life; /* enum life */
+	uint32_t engine;       /* the engine's number; valid while pending */
+	uint32_t links;        /* how often its callback will still schedule it again */
+	bool chained;          /* its callback schedules it again, and no thread cancels it */
+	/* otherwise the callback, the canceller or the hand-back counts its end */
+	bool counted_by_finaliser;
 	_Atomic int64_t deadline_ns; /* in the engine's time, or TW_NEVER */
-	struct tw_handle handle;     /* used by its seat's thread; unused if chained */
+	struct tw_handle handle;     /* only its seat's thread uses it; unused if chained */
 };
 
 /* Sums since the start, over all engines. */
@@ -54,13 +55,13 @@ struct books {
 extern struct books books;
 extern struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 
-/* engines.c: the engines, renewed from time to time while the seats go on. */
+/* engines.c: the engines, which are renewed from time to time while the seats work. */
 void engines_open(void);
-/* Stops one, checks its books, checks that all its items have ended, and makes it anew. */
+/* Stops one engine, checks its counters and that all its items have ended, and creates it again. */
 void engine_renew(uint32_t number);
-/* The same without a successor. */
+/* Does the same without creating the engine again. */
 void engines_close(void);
-/* While held, the engines must not be destroyed. They may be stopped. */
+/* While a thread holds the engines, they must not be destroyed. They may be stopped. */
 void engines_hold(void);
 void engines_release(void);
 struct tw_engine *engine_of(uint32_t number);
@@ -69,17 +70,17 @@ uint64_t engines_pending(void);
 /* items.c: schedules, cancels and ends items. */
 void item_schedule(struct item *item, uint32_t engine, struct random *random);
 void item_cancel(struct item *item, bool wait);
-/* Treats a timeout as a server would: lets it be, cancels it, or sets it anew. */
+/* Treats a timeout as a server would: leaves it alone, cancels it, or schedules it again. */
 void item_treat(struct item *item, struct random *random);
 tw_unexpired_hook item_hand_back;
-/* Prints one line: how late timeouts were since the last call. */
+/* Prints how late timeouts were since the last call, in one line. */
 void lateness_tell(void);
 
 /* seats.c: threads that come and go. */
 void seats_open(uint64_t seed);
 void seats_close(void);
 
-/* crowd.c: so many threads that do little and are replaced; 0: none. */
+/* crowd.c: starts `count` threads that do little and are replaced; 0: none. */
 void crowd_open(uint32_t count, uint64_t seed);
 void crowd_close(void);
 

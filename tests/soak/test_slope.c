@@ -47,7 +47,7 @@ Test(slope, slope_below_the_floor_does_not_grow)
 	check_true(!grows(4, 0));
 }
 
-/* A saw-tooth is no leak, although a part of it looks like one. */
+/* A saw-tooth does not grow, although one of its teeth does. */
 Test(slope, saw_does_not_grow_although_a_tooth_does)
 {
 	double samples[COUNT];
@@ -61,7 +61,10 @@ Test(slope, saw_does_not_grow_although_a_tooth_does)
 	check_true(slope_grows(&slope, FLOOR));
 }
 
-/* A random walk has no trend but looks as if it had one, so the error must be wider. */
+/*
+ * A random walk has no trend but looks as if it had one. So the error must be wider than for
+ * independent samples.
+ */
 Test(slope, walks_are_rarely_mistaken)
 {
 	struct random random = {3};

@@ -54,8 +54,8 @@ void standin_skip(const char *format, ...)
 }
 
 /*
- * TESTS_ALARM_S bounds every test: a test that hangs then leaves time for the next ones, which may
- * show the cause.
+ * TESTS_ALARM_S bounds every test. If one hangs, time is left for the next tests, which may show
+ * the cause.
  */
 static unsigned int seconds_of(const struct standin_test *test)
 {
@@ -75,7 +75,7 @@ static void run_body(const struct standin_test *test)
 	if (test->options.fini)
 		test->options.fini();
 	fflush(stdout);
-	/* Not _exit: a sanitizer reports leaks and late races at exit. */
+	/* Calls exit instead of _exit, because a sanitizer reports leaks and late races at exit. */
 	exit(failed ? EXIT_FAILED : 0);
 }
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A user's meson project with this tree in its folder subprojects: the quick start is built and run, with
-# the shared library and with the archive. Nothing but the library is built of us.
+# A user's meson project with this tree in its folder subprojects. Builds and runs the quick start, with the
+# shared library and with the archive. Of our targets it must build only the library.
+#
 # usage: check.sh SOURCE_ROOT
 set -eu
 
@@ -19,7 +20,7 @@ executable('shared', 'quickstart.c', dependencies: dependency('tickwheel', versi
 executable('static', 'quickstart.c', dependencies: dependency('tickwheel', static: true))
 END
 
-# Not with a copy that the system may have.
+# Forces the subproject, so that a copy installed on the system is not used.
 meson setup "$folder/build" "$folder/user" --wrap-mode=forcefallback
 ninja -C "$folder/build"
 for program in shared static; do

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assertions that report the values. A failure ends the process, because Criterion forgets one that
- * happens in a test's teardown, and only a process that crashes there fails the test. Only the thread
- * that runs the test may use them. Callbacks and helper threads record, the test asserts.
+ * Assertions that print the values. Criterion ignores an assertion that fails in a test's teardown.
+ * There it fails the test only if the process crashes. So a failed assertion here ends the process.
+ * Only the thread that runs the test may assert. Callbacks and helper threads record values, and
+ * that thread asserts on them.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forked children of a test: makes and awaits them, and says how they assert and end.
+ * Forks the children of a test and waits for them. A child asserts with child_need and ends with
+ * child_end.
  */
 #ifndef TESTS_CHILD_H
 #define TESTS_CHILD_H
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-	/* Ends a child that hangs. Long enough for slow builds. */
+	/* A child that runs longer is killed, because it hangs. Slow builds need less. */
 	CHILD_SECONDS = 100,
 };
 

@@ -39,7 +39,7 @@ static void fault_release(void *context, void *memory, size_t bytes, size_t alig
 	if (memory == NULL || bytes == 0 || (align & (align - 1)) != 0)
 		atomic_fetch_add(&fault->bad_releases, 1);
 	atomic_fetch_sub(&fault->live_bytes, (long long)bytes);
-	/* A caller that still uses this memory finds other bytes in it. */
+	/* Overwrites the memory, so that a caller that still uses it finds other bytes. */
 	if (memory != NULL)
 		memset(memory, 0xdf, bytes);
 	free(memory);

@@ -27,7 +27,7 @@ struct tw_options fixture_options(void)
 	return options;
 }
 
-/* The thread of a test is its loop's thread. */
+/* In loop mode the thread of the test enters the loop, so it is the owner. */
 static struct tw_engine *engine_open(const struct tw_options *options)
 {
 	struct tw_engine *engine = NULL;
@@ -62,7 +62,8 @@ void fixture_flush(struct fixture *fixture)
 
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns)
 {
-	/* Set first, because callbacks that are due by then may read it. */
+	/* Must be set before the clock moves, because callbacks that become due by the move may
+	 * read it. */
 	fixture->now_ns = now_ns;
 	check_int(tw_clock_set(fixture->clock, now_ns), 0);
 	fixture_flush(fixture);

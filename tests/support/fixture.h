@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine in virtual time: the test moves the clock, and after each step everything that is due
- * has fired. Closing it checks the books: scheduled = expired + cancelled + handed back.
+ * An engine in virtual time. The test moves the clock, and after each step every due timeout has
+ * fired. Closing the fixture checks the books: scheduled = expired + cancelled + handed back.
  */
 #ifndef TESTS_FIXTURE_H
 #define TESTS_FIXTURE_H
@@ -16,7 +16,7 @@
 #define PATIENCE_NS (60 * NS_PER_S)
 #endif
 
-/* The timeouts that stop handed back. */
+/* Records the timeouts that stop hands back. */
 struct back_log {
 	atomic_int count;
 	_Atomic int64_t remaining_ns;
@@ -61,11 +61,11 @@ tw_unexpired_hook back_log_hook;
 
 struct tw_stats stats_of(struct tw_engine *engine);
 void check_books(struct tw_engine *engine);
-/* Checks the same for a stopped engine. Also, no work is
- * left and each sleep has a counted reason. */
+/* Checks the books of a stopped engine. Also checks that no work is left, and that each sleep of
+ * the worker has a counted reason. */
 void check_last_books(struct tw_engine *engine);
 
-/* An engine in real time, with the defaults. */
+/* Opens an engine in real time. If `options` is NULL, it has the defaults. */
 struct tw_engine *real_engine_open(const struct tw_options *options);
 void real_engine_close(struct tw_engine *engine);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory, mappings, threads and descriptors of a process. -1 if a figure cannot be read. */
+/* The memory, mappings, threads and descriptors of a process. A figure is -1 if it cannot be
+ * read. */
 #ifndef TESTS_FOOTPRINT_H
 #define TESTS_FOOTPRINT_H
 
@@ -76,7 +77,8 @@ static inline struct footprint footprint_take(void)
 	};
 }
 
-/* Takes a footprint to compare. Waits first, because a joined thread stays listed for a moment. */
+/* Takes a footprint to compare with `before`. It waits first, because the system lists a joined
+ * thread for a moment longer. */
 static inline struct footprint footprint_take_after(const struct footprint *before)
 {
 	for (int waited_ms = 0; waited_ms < 10000; waited_ms += 10) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reports to ThreadSanitizer the order that GLib's thread pool provides. TSan cannot see GLib's
- * locks because they are futexes in a library that it does not compile. There are only two orders.
- * Writes before a push happen before the call of the pool's function for that push. Those calls
- * happen before the return of a free that waits for them. Without this, TSan would report each
- * timeout that tickwheel-glib runs.
+ * locks because they are futexes in a library that is built without TSan. Without this file, TSan
+ * would report each timeout that tickwheel-glib runs. There are two orders:
  *
- * A program linked with this file gets these functions instead of GLib's, and they call GLib's.
+ * Writes before a push happen before the pool's function is called for that push. The calls of that
+ * function happen before the return of a free that waits for them.
+ *
+ * A program linked with this file gets these functions instead of GLib's. They call GLib's.
  */
 #include <dlfcn.h>
 #include <glib.h>
@@ -50,8 +51,8 @@ gboolean g_thread_pool_push(GThreadPool *pool, gpointer data, GError **error)
 	return next(pool, data, error);
 }
 
-/* Not instrumented, because another thread of GLib's frees
- * the pool later: TSan would report the read. */
+/* TSan must not instrument this read. A thread of GLib frees the pool later, and TSan would
+ * report a race. */
 __attribute__((no_sanitize("thread"), noinline)) static struct lent *
 lent_of(const GThreadPool *pool)
 {

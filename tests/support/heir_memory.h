@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fork while other threads run, in a build with a sanitizer (sanitized.h). A lock keeps the
- * library's allocations out of the fork; in other builds libc does that. A thread also allocates
- * when it begins, so the program must fork only when all of its threads have begun. Include once
- * per program.
+ * Lets a process fork while its other threads run, in a build with a sanitizer (sanitized.h). A
+ * lock keeps the library from allocating during the fork; in other builds libc does that. A new
+ * thread also allocates when it begins. So the program must fork only when all of its threads have
+ * begun. Include this file once per program.
  */
 #ifndef TESTS_HEIR_MEMORY_H
 #define TESTS_HEIR_MEMORY_H

@@ -152,8 +152,8 @@ static void hoard_end(struct hoard *hoard)
 	free(hoard->handles);
 }
 
-/* The pool is last in, first out. To reach a certain
- * node, the test must hold all blocks at once. */
+/* Takes blocks from the pool until it holds all of them. The pool is last in, first out, so no
+ * smaller number is sure to reach a certain node. */
 static void use_pool(struct fixture *fixture)
 {
 	size_t count = (size_t)(tw_memory_slab_bytes() / 64);

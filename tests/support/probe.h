@@ -56,8 +56,8 @@ void gate_open(struct gate *gate);
 /* Schedules the gate, moves the clock by one tick and waits until the worker is in the callback. */
 struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate);
 
-/* Uses the pool until `handle` is stale, and returns false if that does
- * not happen. Moves the clock by a few ticks. */
+/* Allocates and frees blocks of the pool until `handle` is stale. Returns false if it does not
+ * become stale. Moves the clock by a few ticks. */
 bool make_stale(struct fixture *fixture, struct tw_handle handle);
 
 #endif

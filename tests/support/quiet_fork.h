@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Forks while the process has other threads, which must come to rest by themselves. In a build with
- * a sanitizer it waits until they all sleep, because then none of them holds a lock of the
- * allocator (sanitized.h). In other builds it is fork(), because libc takes those locks itself.
+ * Forks while the process has other threads. In a build with a sanitizer it first waits until all
+ * of them sleep, because then none of them holds a lock of the allocator (sanitized.h). So the test
+ * must let them go to sleep. In other builds it is fork(), because libc takes those locks itself.
  */
 #ifndef TESTS_QUIET_FORK_H
 #define TESTS_QUIET_FORK_H

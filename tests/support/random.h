@@ -24,7 +24,7 @@ static inline uint64_t random_below(struct random *random, uint64_t limit)
 	return random_next(random) % limit;
 }
 
-/* A number of a random magnitude below 2^bits: small ones are as likely as large ones. */
+/* Returns a number below 2^bits. All magnitudes (lengths in bits) are equally likely. */
 static inline int64_t random_magnitude(struct random *random, unsigned int bits)
 {
 	uint64_t width = random_below(random, bits) + 1;

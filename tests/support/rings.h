@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings in a loop. An engine with an order, as each loop is, gets its timeouts by link queues. But
- * only in a loop the test decides when the worker looks. So the tests of the rings take a loop
- * without an order, which users cannot have.
+ * Lets an engine in loop mode use rings. Every loop engine has an order, and an engine with an
+ * order gets its timeouts through link queues, not rings. But the tests of the rings need a loop,
+ * because only there the test decides when the worker takes entries. So they remove the order.
+ * Users cannot do that.
  */
 #ifndef TESTS_RINGS_H
 #define TESTS_RINGS_H

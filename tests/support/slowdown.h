@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many times slower than usual this run is: under valgrind, a sanitizer or an emulator. The
- * build or the setup sets TESTS_SLOWDOWN in the environment. Big tests divide their sizes by it,
- * watchdogs multiply their patience.
+ * How many times slower than usual this run is, because of valgrind, a sanitizer or an emulator.
+ * The build or the setup sets TESTS_SLOWDOWN in the environment. Large tests divide their sizes by
+ * it, and watchdogs multiply their limits by it.
  */
 #ifndef TESTS_SLOWDOWN_H
 #define TESTS_SLOWDOWN_H

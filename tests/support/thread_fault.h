@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program in which no threads can be made when the test says so. Included once per test program.
+ * Makes pthread_create fail when the test asks for it. Include this file once per test program.
  */
 #ifndef TESTS_THREAD_FAULT_H
 #define TESTS_THREAD_FAULT_H
@@ -10,15 +10,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The error that pthread_create returns, or 0, and how many calls succeed before. */
+/* create_error is the error that pthread_create returns; 0: it works as usual. create_before is
+ * the number of calls that still succeed first. */
 static atomic_int create_error, create_before;
 
-/* Called before each failure, if it is not NULL: a test may hold the caller there. */
+/* Called before each failure, if it is not NULL. A test may make the caller wait there. */
 static void (*create_fails)(void);
 
 /*
- * The function of a ThreadSanitizer that is linked into the program, as clang's is. If it exists,
- * ours must call it.
+ * If ThreadSanitizer is linked into the program, as clang does it, this is its own pthread_create.
+ * Our function must call it then.
  */
 extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The shared library's binary interface, beside that of the baseline.
+"""Compares the shared library's binary interface with that of the baseline.
 
-usage: abi.py check LIBRARY    compares a library that was built with -g by gcc with the baseline
-       abi.py move gcc         writes the baseline anew, from a build of its own by that compiler
+usage: abi.py check LIBRARY    compares a library that gcc has built with -g
+       abi.py move gcc         writes the baseline again, from a build of its own with that compiler
        abi.py self-test LIBRARY
-                              that what is gone or changed is rejected, and what is added is not
+                              checks that a removal or a change is rejected, and an addition is not
 
-Rejected is what would break a program that is there: a function or symbol that is gone, a type that has
-changed. New functions, and new fields at the end of a struct that begins with its size, are told and
-pass; who adds them moves the baseline: docs/internals/releasing.md.
+A change that would break an existing program is rejected: a function or symbol is gone, or a type has
+changed. New functions, and new fields at the end of a struct that begins with its size, are reported and
+pass. The author of an addition moves the baseline: docs/internals/releasing.md.
 
-Exit: 0 good; 1 not; 77 nothing to compare with: no abidiff, no -g, another machine than the baseline's.
+Exit: 0 good; 1 not; 77 nothing to compare with: no abidiff, no -g, or another machine than the baseline's.
 With TESTS_ABI_REQUIRED=1 in the environment that is 1, too.
 """
 import os
@@ -29,20 +29,20 @@ HEADERS = ROOT / "include"
 BASELINE = HERE / f"abi-{platform.machine()}.xml"
 LICENCE = "<!-- SPDX-License-Identifier: MIT -->\n"
 GOOD, WRONG, SKIPPED = 0, 1, 77
-# Only what a program can see, and nothing that says where or how the library was built.
+# Describes only what a program can see, and not where or how the library was built.
 ABIDW = ["abidw", "--suppressions", HERE / "private.suppr", "--exported-interfaces-only", "--no-corpus-path",
          "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed", "--type-id-style", "hash"]
 ABIDIFF = ["abidiff", "--no-default-suppression", "--no-show-locs"]
-# Of abidiff's exit code.
+# Bits of abidiff's exit code.
 ABIDIFF_FAILED = 1 | 2
 
 
 class Skipped(Exception):
-    """There is nothing to compare with."""
+    """Raised if there is nothing to compare with."""
 
 
 def described(library):
-    """The interface of a library as XML, the same wherever it was built."""
+    """Returns the interface of a library as XML. It does not depend on where the library was built."""
     with tempfile.NamedTemporaryFile(suffix=".xml") as out:
         subprocess.run([*ABIDW, "--out-file", out.name, library], check=True)
         text = pathlib.Path(out.name).read_text()
@@ -51,25 +51,27 @@ def described(library):
     private = re.search(r"<class-decl name='(twi_\w+|tw_engine)' size-in-bits", text)
     if private:
         raise RuntimeError(f"{library}: {private.group(1)} is private, and described")
-    # Relative to the build, whose folder may lie anywhere.
+    # Makes the paths relative, because the build's folder may be anywhere.
     return re.sub(r"path='[^']*?(src|include)/", r"path='\1/", text) + LICENCE
 
 
 def sized_structs():
-    """Those that begin with their size: the library copies the smaller of the two."""
+    """Returns the structs that begin with their size: of these, the library copies the smaller of the two
+    sizes.
+    """
     text = "".join(header.read_text() for header in sorted(HEADERS.rglob("*.h")))
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.findall(r"^struct (tw_\w+) \{\s*size_t size;", text, re.M)
 
 
 def struct_of(text, name):
-    """Of a description: the head of a struct with its size, and its fields."""
+    """Returns from a description the whole struct, and its fields."""
     found = re.search(rf"^( *<class-decl name='{name}' size-in-bits=.*\n)((?:.*\n)*?) *</class-decl>\n", text, re.M)
     return found and (found.group(0), found.group(2))
 
 
 def ungrown(before, after):
-    """The description `after`, its structs as they were where they have only got fields at their ends."""
+    """Returns the description `after`. Structs that only got new fields at their ends are as in `before`."""
     for name in sized_structs():
         old, new = struct_of(before, name), struct_of(after, name)
         if old and new and new[1].startswith(old[1]):
@@ -78,7 +80,7 @@ def ungrown(before, after):
 
 
 def differences(before, after, *options):
-    """What abidiff says of two descriptions; empty when it has nothing to say."""
+    """Returns abidiff's output for two descriptions; empty if they are the same."""
     with tempfile.TemporaryDirectory() as folder:
         pair = pathlib.Path(folder, "before.xml"), pathlib.Path(folder, "after.xml")
         for path, text in zip(pair, (before, after)):
@@ -90,7 +92,7 @@ def differences(before, after, *options):
 
 
 def compare(before, after):
-    """What breaks a program, and all that is new."""
+    """Returns the differences that break a program, and all differences."""
     return differences(before, ungrown(before, after), "--no-added-syms"), differences(before, after)
 
 
@@ -130,7 +132,7 @@ def move(compiler):
 
 
 def without(text, symbol):
-    """The description of a library that never had a function."""
+    """Returns the description of a library that never had the function."""
     text = re.sub(rf"^ *<elf-symbol name='{symbol}' .*\n", "", text, flags=re.M)
     return re.sub(rf"^ *<function-decl name='{symbol}' .*\n(.*\n)*? *</function-decl>\n", "", text, flags=re.M)
 
@@ -140,7 +142,7 @@ FIELD = r"^ *<data-member .*\n.*\n *</data-member>\n"
 
 
 def stats_edited(text, edit):
-    """The description with another size and other fields of tw_stats."""
+    """Returns the description with another size and other fields of tw_stats."""
     def replaced(match):
         size, fields = edit(int(match.group(2)), match.group(4))
         return match.group(1) + str(size) + match.group(3) + fields + match.group(5)
@@ -155,14 +157,14 @@ def grown(size, fields):
 
 
 def swapped(size, fields):
-    """Two fields of one type take each other's place."""
+    """An edit: exchanges two fields of the same type."""
     names = re.findall(r"var-decl name='(\w+)'", fields)[1:3]
     there = dict(zip(names, reversed(names)))
     return size, re.sub("name='({}|{})'".format(*names), lambda match: f"name='{there[match.group(1)]}'", fields)
 
 
 def signed(whole):
-    """An edit: the first counter is a signed number."""
+    """An edit: makes the first counter a signed number."""
     number = re.search(r"<typedef-decl name='int64_t' type-id='\w+' id='(\w+)'", whole).group(1)
     return lambda size, fields: (size, re.sub(r"(name='scheduled' type-id=')\w+", rf"\g<1>{number}", fields))
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program links all archives at once. So no two of them define a symbol, unless by the same object.
+# A program may link all archives at once. So no two of them may define the same symbol, unless the same
+# object defines it.
+#
 # usage: archives.sh NM ARCHIVE ARCHIVE...
 set -eu
 
@@ -8,11 +10,11 @@ nm=$1
 shift
 test $# -ge 2
 said=$("$nm" -A -g --defined-only "$@" | awk '
-  # PATH/ARCHIVE:OBJECT:ADDRESS KIND SYMBOL; a weak one may come twice.
+  # A line is PATH/ARCHIVE:OBJECT:ADDRESS KIND SYMBOL. A weak symbol may be there twice.
   $2 ~ /[TDBRC]/ {
     split($1, part, ":")
     object = part[2]
-    # A source of another folder.
+    # Removes the prefix of a source that is in another folder.
     sub(/^(\.\._)+/, "", object)
     if ($3 in of && of[$3] != object)
       print $3 ": " of[$3] " and " object

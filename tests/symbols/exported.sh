@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library exports what the headers declare with TW_API, which is what the version script names,
-# and nothing else. That each has its manual page is for the suite docs.
+# The shared library must export the functions that the headers declare with TW_API, and nothing else. The
+# version script must name the same ones. The suite docs checks that each has its manual page.
+#
 # usage: exported.sh NM SHARED_LIBRARY HEADER_FOLDER VERSION_SCRIPT
 set -eu
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A library beside tickwheel exports what its headers declare with TW_BESIDE_API, and nothing else.
+# A companion library must export the functions that its headers declare with TW_BESIDE_API, and nothing else.
+#
 # usage: exported_beside.sh NM SHARED_LIBRARY HEADER...
 set -eu
 

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No library of ours asks for a lock: usage: no_locks.sh NM LIBRARY...
+# No library of ours may use a lock.
+#
+# usage: no_locks.sh NM LIBRARY...
 set -u
 
 nm=$1

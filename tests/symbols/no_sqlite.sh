@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tickwheel itself neither uses nor links SQLite; tickwheel-durable does, so the check can fail.
+# tickwheel itself must neither use nor link SQLite. tickwheel-durable does, which shows that the check can
+# fail.
+#
 # usage: no_sqlite.sh NM TICKWHEEL DURABLE
 set -eu
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wheel without an engine: nodes with deadlines, an
- * allocator that can fail, and the wheel's judge.
+ * A wheel without an engine: nodes with deadlines, an allocator that can fail, and the wheel's own
+ * check, which the tests call the judge.
  */
 #ifndef WHEEL_FIXTURE_H
 #define WHEEL_FIXTURE_H
@@ -24,14 +24,15 @@ struct wheel_fixture {
 	struct twi_due_batch batch;
 };
 
-/* `slots` is for a hashed wheel. The build chooses the wheel, and all must pass the same tests. */
+/* Only a hashed wheel uses `slots`. The build chooses the wheel, and both wheels must pass the
+ * same tests. */
 TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 
-/* Makes a node with the boundary `due_tick`. */
+/* Makes a node that is due at the boundary of tick `due_tick`. */
 struct twi_node *wheel_node(struct wheel_fixture *fixture, uint64_t due_tick);
 
-/* The same, and inserts it into the wheel. */
+/* Makes such a node and inserts it into the wheel. */
 TWI_WORKER_ONLY struct twi_node *wheel_insert(struct wheel_fixture *fixture, uint64_t due_tick);
 
 void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Far and crowded. Delays of up to 2^53 ticks and clock steps of up to 2^48 against a list, for
- * 10,000 seeds, with a check of the wheel at some steps. A stall of an hour at ticks of 1 us with a
- * million pending, worked off in less than 2 s of CPU. And a slot of a million far timeouts, which
- * must make no near one late.
+ * Far and crowded timeouts. The first test compares the wheel with a list for 10,000 seeds: delays
+ * of up to 2^53 ticks, clock steps of up to 2^48 ticks, and a check of the wheel at some steps. The
+ * second has a million timeouts pending when the clock stalls for an hour of 1 us ticks. The wheel
+ * must catch up in less than 2 s of CPU. The third has a million far timeouts in one slot, which
+ * must make no near timeout late.
  *
  * Seen to fail: levels that reach too far; a crowded slot that is not emptied ahead.
  */
@@ -16,12 +17,13 @@
 
 enum { SEEDS = 10000, LIVE = 24, STEPS = 40, MILLION = 1000000 };
 
-/* Entries that one advance moves down: a few slices of the wheel's, of 64 chunks each. */
+/* The most entries that one advance may move down: a few slices. A slice of the wheel is 64
+ * chunks. */
 enum { WORST_MOVED = 8 * 64 * TWI_CHUNK_ENTRIES };
 
 #define DELAY_BITS 53
 #define STEP_BITS 48
-/* No deadline may be beyond 2^63 ns. */
+/* A tick after this one would begin after 2^63 ns, which no deadline can be. */
 #define LAST_TICK (UINT64_C(1) << 53)
 
 struct far {
@@ -39,7 +41,7 @@ static uint64_t random_next(struct far *far)
 	return far->random;
 }
 
-/* Returns a number of at most so many bits. All lengths in bits are equally likely. */
+/* Returns a random number of 1 to `bits` bits. All lengths are equally likely. */
 static uint64_t random_bits(struct far *far, unsigned bits)
 {
 	return random_next(far) >> (64 - 1 - random_next(far) % bits);
@@ -91,7 +93,7 @@ static TWI_WORKER_UNCHECKED void step_advance(struct far *far)
 	wheel_advance(&far->fixture, far->now, take_due, far);
 	for (int i = 0; i < LIVE; i++)
 		cr_assert(far->node[i] == NULL || far->due_tick[i] > far->now, "late");
-	/* Only sometimes, because the check walks over all slots. */
+	/* Checks only sometimes, because the check walks over all slots. */
 	if (random_next(far) % 16 == 0)
 		wheel_judge(&far->fixture);
 }
@@ -135,7 +137,7 @@ static double cpu_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A million timeouts over an hour of 1 us ticks, worked off at once. */
+/* A million timeouts are spread over an hour of 1 us ticks. One advance must take them all out. */
 Test(far, an_hour_of_microsecond_ticks_is_worked_off_in_time)
 {
 	static struct wheel_fixture fixture;
@@ -157,15 +159,16 @@ Test(far, an_hour_of_microsecond_ticks_is_worked_off_in_time)
 }
 
 /*
- * Returns the most entries that one advance moves down before a crowd within `width` ticks is due,
- * with a near timeout each 64 ticks.
+ * Schedules a crowd of far timeouts within `width` ticks, and a near timeout every 64 ticks.
+ * Returns the most entries that one advance moves down before the crowd is due.
  */
 static uint64_t crowd_worst(uint64_t width)
 {
 	static struct wheel_fixture fixture;
 	const uint64_t count = slowed(MILLION);
 	const uint64_t begin = UINT64_C(1) << 22;
-	/* Must not be the first tick of a slot. Otherwise the crowd would be due at once. */
+	/* The crowd must not begin at the first tick of a slot, because it would be due as soon
+	 * as the slot begins. */
 	const uint64_t crowd = begin + (UINT64_C(1) << 17) + 60;
 	uint64_t worst = 0;
 
@@ -186,8 +189,8 @@ static uint64_t crowd_worst(uint64_t width)
 }
 
 /*
- * A million in one far slot, or in one tick. Without slices, all of it would have to be moved down
- * at once when the slot begins. With slices it is some thousand at a time.
+ * A million timeouts are in one far slot, or in one tick. The wheel must move them down some
+ * thousand at a time, in slices. Otherwise it would move all of them at once when the slot begins.
  */
 Test(far, a_crowded_slot_makes_no_near_one_late)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An open wheel, as a loop has it, at random against a list: many advances inside a tick, with
- * insertions, removals and reschedules between them. Each advance must give out exactly what is due
- * by its time, and by deadline, if the deadline had not passed when it was set. And an advance
- * inside a tick must not look at what is not due.
+ * Compares an open wheel, as an engine in loop mode has it, with a list, at random. There are many
+ * advances inside a tick, with insertions, removals and reschedules between them. Each advance must
+ * give out exactly the timeouts that are due by its time. They must come by deadline, except those
+ * whose deadline had passed when it was set. An advance inside a tick must not look at timeouts
+ * that are not due.
  *
- * Seen to fail: the present tick left in its slots; a node of the run given out at its old deadline
- * although it was rescheduled; the run and the fine wheel given out one after the other; a deadline
- * at the time of the advance kept for the next one.
+ * Seen to fail: the present tick left in its slots; a node of the run (fine.h) given out at its old
+ * deadline although it was rescheduled; the run and the fine wheel given out one after the other; a
+ * deadline at the time of the advance kept for the next advance.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -21,7 +22,7 @@ static struct wheel_fixture fixture;
 static struct {
 	struct twi_node *node;
 	int64_t deadline_ns;
-	bool passed; /* it had passed when it was set */
+	bool passed; /* the deadline had already passed when it was set */
 } item[LIVE];
 static int64_t now_ns, last_ns;
 static uint64_t due_count;
@@ -55,7 +56,8 @@ static TWI_WORKER_ONLY void item_insert(int i)
 	twi_wheel_insert(fixture.wheel, item[i].node);
 }
 
-/* As an owner does it: an earlier deadline files the node anew, a later one waits. */
+/* Reschedules as an owner does it. If the deadline becomes earlier, the node is filed again at
+ * once. If it becomes later, the node stays until the wheel gives it out. */
 static TWI_WORKER_ONLY void item_move(int i)
 {
 	struct twi_node *node = item[i].node;
@@ -64,7 +66,8 @@ static TWI_WORKER_ONLY void item_move(int i)
 	bool passed = item[i].passed && !earlier;
 
 	deadline_set(i, deadline_ns);
-	/* It stays among the overdue ones until it comes out. */
+	/* A timeout that was overdue stays overdue until it comes out, also if its deadline
+	 * becomes later. */
 	item[i].passed |= passed;
 	twi_store_relaxed(&node->deadline_ns, deadline_ns);
 	twi_store_relaxed(&node->word, twi_load_relaxed(&node->word) | TWI_WORD_RESCHEDULED);
@@ -89,7 +92,8 @@ static TWI_WORKER_ONLY void some_operation(void)
 	}
 }
 
-/* As a worker does it: a node that was rescheduled to a later time goes back into the wheel. */
+/* Takes a node as a worker does it: if it was rescheduled to a later time, it goes back into the
+ * wheel. */
 static TWI_WORKER_ONLY void take_due(struct twi_node *node)
 {
 	int i = 0;
@@ -157,8 +161,9 @@ static void count_due(void *context, struct twi_node *node)
 }
 
 /*
- * A crowd in one tick, far more than the run holds, and polls inside it. The moves between levels
- * are counted: each timeout may move once for each level of the fine wheel.
+ * One tick holds far more timeouts than the run (fine.h) does, and many advances fall inside that
+ * tick. The test counts the moves between levels: each timeout may move once for each level of the
+ * fine wheel.
  */
 Test(open, a_crowded_tick_is_not_searched_by_each_poll)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ordered wheel. Due timeouts come by deadline, in batches. Timeouts that wait meanwhile can be
- * removed from any place, count, and are checked. Without memory for slots each must still come out
- * once, and not before its time.
+ * An ordered wheel must give out due timeouts by deadline, in batches. Timeouts that wait for the
+ * next batch can be removed from any place. They count as pending, and the wheel's check covers
+ * them. Without memory for slots, each timeout must still come out once, and not before its time.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -16,7 +16,7 @@ static struct wheel_fixture fixture;
 static struct twi_node *node[COUNT];
 static int64_t last_ns;
 
-/* Deadlines are spread over so many ticks, with several in each tick. */
+/* Opens a wheel with COUNT timeouts. Their deadlines are spread over `ticks` ticks. */
 static TWI_WORKER_BEGINS void ordered_open(uint64_t ticks);
 static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 {
@@ -50,7 +50,7 @@ Test(ordered, ordered_wheel_gives_out_by_deadline)
 	}
 }
 
-/* The same tick by tick. No timeout may wait from one tick to the next. */
+/* The clock moves tick by tick. No timeout may wait for a later tick. */
 Test(ordered, step_by_step_no_timeout_waits_a_tick)
 {
 	uint64_t count = 0;
@@ -73,7 +73,7 @@ static TWI_WORKER_ONLY uint64_t batch_take(void)
 	return fixture.batch.count;
 }
 
-/* After one batch, removes every other waiting timeout. */
+/* After one batch, removes every other timeout that still waits. */
 Test(ordered, removed_while_it_waits)
 {
 	uint64_t left = COUNT;
@@ -116,7 +116,8 @@ Test(ordered, drained_while_it_waits)
 	wheel_close(&fixture);
 }
 
-/* Late timeouts come first, in the order of their insertion. Then the waiting ones follow. */
+/* Overdue timeouts must come first, in the order of their insertion, and then those that wait
+ * from the batch before. */
 Test(ordered, overdue_comes_first)
 {
 	struct twi_node *late;
@@ -134,7 +135,7 @@ Test(ordered, overdue_comes_first)
 	wheel_close(&fixture);
 }
 
-/* Timeouts that found no memory must be given out too, once each. */
+/* Timeouts that found no memory for a slot entry must come out too, each exactly once. */
 Test(ordered, without_memory_each_is_given_out_once)
 {
 	uint64_t count;
@@ -152,7 +153,8 @@ Test(ordered, without_memory_each_is_given_out_once)
 	wheel_close(&fixture);
 }
 
-/* If a wheel has no memory to sort in, it is not ordered. It must be destroyed like any other. */
+/* If there is no memory to sort in, the wheel is not ordered. It must still be destroyed like
+ * any other. */
 Test(ordered, wheel_without_memory_to_sort_is_not_ordered)
 {
 	wheel_open(&fixture, 64);
@@ -164,15 +166,17 @@ Test(ordered, wheel_without_memory_to_sort_is_not_ordered)
 
 enum { ROOM = 5000 };
 
-/* Takes what is due by tick `limit`. Without memory there is no order. */
+/* Checks that the node's deadline is before `end_ns`. The order is not checked, because without
+ * memory there is none. */
 static void take_due(const int64_t *end_ns, struct twi_node *taken)
 {
 	cr_assert_lt(twi_node_deadline_ns(taken), *end_ns);
 }
 
 /*
- * Memory comes and goes. A timeout without a slot, from the start or between two slots, must come
- * once and in its advance too, in batches, while others are inserted.
+ * Memory for slots fails and works in turn. A timeout may lack a slot from the start, or lose it on
+ * the move between two slots. It must still come out once and in its own advance, also in batches
+ * and while others are inserted.
  */
 Test(ordered, memory_comes_and_goes)
 {
@@ -210,14 +214,15 @@ Test(ordered, memory_comes_and_goes)
 	}
 }
 
-/* Nodes with few deadlines, in a few ticks: more with one deadline than the run holds. */
+/* Many nodes share few deadlines, in a few ticks. More nodes have the same deadline than the run
+ * (fine.h) holds. */
 enum { CROWD = 30000, DEADLINES = 4 };
 
 static struct twi_node *crowd[CROWD];
 static uintptr_t inserted;
 static uintptr_t last_inserted;
 
-/* A node's argument is the number of its insertion. */
+/* A node's argument is its number in the order of insertion. */
 static TWI_WORKER_ONLY void crowd_insert(int i)
 {
 	int64_t deadline_ns = 50 * TICK_NS + rand() % DEADLINES * TICK_NS / 2;
@@ -238,7 +243,7 @@ static void take_in_sequence(struct twi_node *taken)
 	last_inserted = number;
 }
 
-/* Takes a few batches. The rest of the last one is put back. */
+/* Takes a few batches. Half of the last one is put back. */
 static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
 {
 	uint64_t taken = 0;
@@ -257,8 +262,8 @@ static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
 }
 
 /*
- * Removals leave the slots in disorder, and nodes are removed and inserted anew while others of
- * their deadline are given out.
+ * Nodes with equal deadlines must come out in the order of insertion. Removals leave the slots in
+ * disorder. Nodes are removed and inserted again while others with their deadline are given out.
  */
 static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single cases of the wheel: chunk edges, memory that fails, late timeouts,
- * order, and a judge that must see damage.
+ * Single cases of the wheel: full and empty chunks, memory that fails, overdue timeouts, and the
+ * order. The wheel's check (the judge) must report damage.
  */
 #include "fixture.h"
 
@@ -19,8 +19,8 @@ Test(slots, chunks_are_used_again)
 	for (int round = 0; round < 50; round++) {
 		for (size_t i = 0; i < count; i++)
 			node[i] = wheel_insert(&fixture, 9);
-		/* Removes from the middle outwards, so that
-		 * entries of other chunks fill the holes. */
+		/* Removes in a mixed order, from the middle on, so that entries of other chunks
+		 * fill the holes. */
 		for (size_t i = 0; i < count; i++) {
 			struct twi_node *gone = node[(i * 7 + count / 2) % count];
 
@@ -97,8 +97,8 @@ Test(slots, overdue_comes_at_once)
 	wheel_close(&fixture);
 }
 
-/* Without memory for entries no timeout is lost. Due ones fire
- * on time, and the others find a slot later. */
+/* When slot entries find no memory, no timeout may be lost. Due timeouts must still come out on
+ * time. The others get a slot when memory is available again. */
 Test(slots, without_memory_for_entries_no_timeout_is_lost)
 {
 	struct twi_node *gone;
@@ -125,7 +125,8 @@ Test(slots, without_memory_for_entries_no_timeout_is_lost)
 }
 
 /*
- * The wheel must read each entry once per limit, not once per batch. Otherwise this takes minutes.
+ * The wheel must read each unslotted timeout once per limit, not once per batch. Otherwise this
+ * test takes minutes.
  */
 Test(slots, unslotted_of_a_hundred_thousand)
 {
@@ -142,7 +143,7 @@ Test(slots, unslotted_of_a_hundred_thousand)
 	wheel_close(&fixture);
 }
 
-/* If time jumps during a catch-up, the rest must not be a walk from tick to tick. */
+/* If time jumps during a catch-up, the wheel must not walk the rest from tick to tick. */
 Test(slots, a_stall_inside_a_catch_up_is_one_step)
 {
 	wheel_open(&fixture, 16);
@@ -175,8 +176,8 @@ Test(slots, drain_takes_all)
 	wheel_close(&fixture);
 }
 
-/* Removes from the end, the middle and the begin of the
- * list. Drains the rest in several batches. */
+/* Removes timeouts from the start, the middle and the end of the unslotted list. Drains the rest
+ * in several batches. */
 Test(slots, unslotted_gives_up_any)
 {
 	static struct twi_node *node[3 * TWI_CHUNK_ENTRIES];
@@ -204,7 +205,7 @@ Test(slots, unslotted_gives_up_any)
 	wheel_close(&fixture);
 }
 
-/* Destroy must accept a wheel that was never made. Create without memory must return NULL. */
+/* Destroy must accept NULL. Create must return NULL when there is no memory. */
 Test(slots, create_without_memory_returns_null)
 {
 	twi_wheel_destroy(NULL);
@@ -219,7 +220,7 @@ static TWI_WORKER_ONLY struct twi_chunk *chunk_of(struct twi_node *node)
 	return twi_place_chunk(node->place);
 }
 
-/* The judge must see each kind of damage, and must see none when it is undone. */
+/* The check must report each kind of damage, and must report nothing when the damage is undone. */
 Test(slots, the_judge_sees_damage)
 {
 	struct twi_node *node;
@@ -253,7 +254,7 @@ Test(slots, the_judge_sees_damage)
 	wheel_close(&fixture);
 }
 
-/* The same for the lists and the summaries, apart from the entries. */
+/* The check must also report damage to the lists and to the summaries. */
 Test(slots, the_judge_sees_damage_beside_the_entries)
 {
 	struct twi_chunk *middle;
@@ -288,8 +289,9 @@ Test(slots, the_judge_sees_damage_beside_the_entries)
 }
 
 /*
- * Another thread makes the deadline earlier by less than an entry shows, while the judge looks. The
- * entry is right until the worker has filed the node anew.
+ * Another thread makes a deadline earlier while the check runs. The change is a multiple of 2^32
+ * ticks, so the entry, which holds half of the due tick, does not show it. The check must accept
+ * the entry until the worker has filed the node again.
  */
 Test(slots, the_judge_beside_a_reschedule)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wheel against a list: random inserts, removes and advances. No timeout may come early, late
- * or twice, also if the wheel changes in the middle of a catch-up. The sleep hint must never pass
- * the first due tick, and the judge must find no error after any step.
+ * Compares the wheel with a list: random inserts, removes and advances. No timeout may come early,
+ * late or twice, even if the wheel changes in the middle of a catch-up. The sleep hint must never
+ * be later than the first due tick. The wheel's check must find no error after any step.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -68,7 +68,8 @@ static TWI_WORKER_ONLY void model_change(struct model *model, unsigned bits)
 	model->node[i] = wheel_insert(&model->fixture, model->due_tick[i]);
 }
 
-/* Changes the wheel and the time between two batches, because the worker takes a turn there. */
+/* Changes the wheel and the time between two batches, as can happen when the worker takes a turn
+ * between them. */
 static TWI_WORKER_ONLY void between_batches(struct model *model, unsigned bits)
 {
 	for (int i = 0; i < 8; i++)
@@ -147,7 +148,7 @@ Test(wheel, one_slot_matches_the_model)
 	model_runs(1, 10, 5);
 }
 
-/* Beyond 2^32 ticks the half of the due tick in the entry repeats. */
+/* An entry holds only half of the due tick (32 bits), so beyond 2^32 ticks its values repeat. */
 Test(wheel, far_beyond_half_a_due_tick)
 {
 	model_runs(64, 48, 10);

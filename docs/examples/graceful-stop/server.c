@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server that ends gracefully. One thread: sockets, signals and tw_engine_fd in one poll.
+ * A server that ends gracefully. One thread waits for sockets, signals and tw_engine_fd in one
+ * poll.
  *
  *     graceful-stop PORT GRACE_MS FILE      PORT 0: a free one, which it prints
  *
@@ -9,12 +10,13 @@
  *     run MS           answers "done" after so many milliseconds
  *     later MS TEXT    answers "accepted", and prints TEXT when the time has come
  *
- * SIGTERM: it stops listening, and closes connections that have not asked for anything. Requests
- * that run may end within the grace time. Then the engine stops, and hands back what is pending:
- * reminders go to FILE, for the next start; requests are answered "cut off".
+ * On SIGTERM the server stops listening, and closes connections that have not sent a request.
+ * Running requests may end within the grace time. Then the engine is stopped, and hands back the
+ * pending timeouts. Reminders are written to FILE, for the next start. Requests are answered "cut
+ * off".
  *
- * Exit code: 0; 1 if a request was cut off; 2 if it could not start, or could not write FILE. A
- * second SIGTERM ends it at once, as if it had no handler.
+ * Exit code: 0; 1 if a request was cut off; 2 if the server could not start, or could not write
+ * FILE. A second SIGTERM ends the process at once, as if there were no handler.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -32,7 +34,8 @@
 enum { CONNECTIONS_MAX = 256, LISTENER = CONNECTIONS_MAX, ENGINE, SIGNALS, DESCRIPTORS };
 
 static struct tw_engine *engine;
-/* Connections that have not asked yet, by their place; then the others. -1: none. */
+/* First the descriptors of connections that have not sent a request yet; then all others. -1:
+ * unused. */
 static struct pollfd ready[DESCRIPTORS];
 static unsigned running, cut_off;
 static bool stopping, grace_over;
@@ -58,7 +61,7 @@ static void on_reminder(struct tw_handle self, void *arg)
 	fflush(stdout);
 }
 
-/* Also after a stop of the engine, when the hook has written it to the file. */
+/* Runs after an expiry, and after a stop, when the hook has written the reminder to the file. */
 static void on_reminder_end(void *arg, enum tw_end end)
 {
 	(void)end;
@@ -103,7 +106,7 @@ static void line_serve(int fd, const char *line)
 		reply(fd, "refused\n");
 }
 
-/* A request is a line, and small: it comes in one piece, or is refused. */
+/* A request is a short line, which must arrive in one piece; otherwise it is refused. */
 static void connection_read(struct pollfd *connection)
 {
 	char line[256];
@@ -133,7 +136,7 @@ static void accept_one(void)
 		reply(fd, "refused\n");
 }
 
-/* Only sets the course: the loop goes on until the last request has ended, or the grace time. */
+/* Only begins the stop. The loop goes on until the last request or the grace time has ended. */
 static void stop_begin(int64_t grace_ns)
 {
 	sigset_t set;
@@ -143,14 +146,14 @@ static void stop_begin(int64_t grace_ns)
 	close(ready[SIGNALS].fd);
 	ready[LISTENER].fd = ready[SIGNALS].fd = -1;
 	for (int i = 0; i < CONNECTIONS_MAX; i++) {
-		/* Its line may have arrived already: then it is a request that runs. */
+		/* Its line may already have arrived. Then the request is still served. */
 		if (ready[i].fd >= 0)
 			connection_read(&ready[i]);
 	}
 	grace_over = tw_schedule(engine, grace_ns, &grace, NULL, NULL) != 0;
 	printf("stopping, %u requests run\n", running);
 	fflush(stdout);
-	/* The signal has its default effect again, even if this thread never comes back here. */
+	/* Restores the default effect of the signal, which then works even if this thread hangs. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	signal(SIGTERM, SIG_DFL);
@@ -179,13 +182,14 @@ static void serve(int64_t grace_ns)
 	}
 }
 
-/* What is pending when the engine stops, once each. A reminder's finaliser follows. */
+/* The hand-back hook: runs once for each timeout that is pending at the stop. A reminder's
+ * finaliser follows. */
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			 void *arg, int64_t remaining_ns)
 {
 	(void)handle;
 	if (kind == &reminder) {
-		/* One that is due by now has nothing left, and is for the next start, too. */
+		/* An overdue reminder has 0 ms left, and is also for the next start. */
 		fprintf(context, "%" PRId64 " %s\n", remaining_ns > 0 ? remaining_ns / TW_MS(1) : 0,
 			(const char *)arg);
 	} else if (kind == &request) {
@@ -194,7 +198,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	}
 }
 
-/* The file is complete under its name, or not there. */
+/* Writes the file under another name and renames it, so that it is complete or not there. */
 static int stop_end(const char *path)
 {
 	char draft[4096];
@@ -211,7 +215,7 @@ static int stop_end(const char *path)
 	return fclose(file) == 0 && good && rename(draft, path) == 0 ? 0 : -1;
 }
 
-/* From the last end: no file is no error. */
+/* Reads the reminders of the last stop. A missing file is no error. */
 static void reminders_read(const char *path)
 {
 	FILE *file = fopen(path, "r");

@@ -4,10 +4,10 @@
 
 usage: try.py GRACEFUL_STOP
 
-No check depends on how long anything took: a grace time is an hour, or nothing.
+No check depends on how long anything takes: the grace time is either an hour or zero.
 
-Seen to fail: without the close of the listener, without the wait for requests, without the hook of the
-stop, without the read of the file, with SIGTERM blocked after the first one, with the exit code 0
+Seen to fail: if the listener is not closed, without the wait for requests, without the hook of the
+stop, if the file is not read, if SIGTERM stays blocked after the first one, with the exit code 0
 after a request was cut off.
 """
 import signal
@@ -36,13 +36,13 @@ class Server:
         return read(self.open(line))
 
     def run(self, ms):
-        """A request that runs: the server handles connections one after the other."""
+        """Begins a request, and returns when it runs: the server handles connections one after the other."""
         connection = self.open(f"run {ms}\n")
         check(self.ask("later -1 x\n"), "refused\n")
         return connection
 
     def terminate(self):
-        """Until it has said that it stops; returns how many requests run then."""
+        """Waits until the server has said that it stops. Returns how many requests run then."""
         self.process.send_signal(signal.SIGTERM)
         words = self.process.stdout.readline().split()
         check([words[0], *words[2:]], ["stopping,", "requests", "run"])
@@ -60,7 +60,7 @@ def check(found, wanted):
 
 
 def read(connection):
-    """All that it sends before it closes."""
+    """Returns everything that the server sends before it closes the connection."""
     with connection:
         return b"".join(iter(lambda: connection.recv(100), b"")).decode()
 
@@ -72,7 +72,7 @@ def file_lines(path):
 
 def graceful(path):
     """Requests end, reminders are handed back, new connections are refused. Returns how many requests
-    ran when it was told to end: on a busy machine some may have ended before."""
+    ran when the signal came: on a busy machine some may have ended before."""
     server = Server(HOUR_MS, path)
     reminders = [f"reminder {i}" for i in range(100)]
     for text in reminders:
@@ -99,7 +99,7 @@ def graceful(path):
 
 
 def next_start(path):
-    """What was handed back is pending again, with less time than before."""
+    """The reminders that were handed back are pending again, with less time than before."""
     before = file_lines(path)
     server = Server(0, path)
     check(server.terminate(), 0)
@@ -120,7 +120,7 @@ def grace_over(path):
 
 
 def second(path):
-    """The second SIGTERM ends it, though a request runs and the grace time is not over."""
+    """The second SIGTERM ends the server, although a request runs and the grace time is not over."""
     server = Server(HOUR_MS, path)
     request = server.run(HOUR_MS)
     check(server.terminate(), 1)

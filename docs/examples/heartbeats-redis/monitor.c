@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A monitor of nodes that send heartbeats. Any number of monitors share a Redis, each may be killed,
- * and a node sends each heartbeat to any of them.
+ * A monitor of nodes that send heartbeats. Any number of monitors share a Redis server, and each
+ * may be killed. A node sends each heartbeat to any of them.
  *
  *     monitor ADDRESS LIMIT_MS    obeys lines of its input: "beat NODE", "bye NODE"
  *
@@ -9,7 +9,8 @@
  *     late NODE         the node is being reported: send again
  *     silent NODE ID    no heartbeat came within the limit
  *
- * A node has one durable timer, named by its key. A heartbeat makes the timer, or moves it.
+ * Each node has one durable timer, whose key is the node's name. A heartbeat schedules the timer,
+ * or reschedules it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +28,7 @@ struct request {
 
 static struct tw_durable *timers;
 
-/* -EINPROGRESS: an acknowledgement follows. */
+/* Ends the program if a call has failed. -EINPROGRESS is no failure: an acknowledgement follows. */
 static void need(const char *what, int code)
 {
 	if (code >= 0 || code == -EINPROGRESS)
@@ -36,7 +37,7 @@ static void need(const char *what, int code)
 	exit(1);
 }
 
-/* A run that is repeated, because its monitor was killed, has the same id. */
+/* If a run is repeated because its monitor was killed, it has the same id. */
 static int on_silent(const struct tw_durable_self *self, const void *node, size_t bytes)
 {
 	printf("silent %.*s %" PRIu64 "\n", (int)bytes, (const char *)node, self->id.serial);
@@ -51,7 +52,8 @@ static void answer(struct request *request, const char *word)
 	free(request);
 }
 
-/* Of a node with a timer the schedule is PRESENT, whichever monitor has made it: then it is moved. */
+/* If the node already has a timer, of whichever monitor, the schedule is PRESENT. Then the timer is
+ * rescheduled. */
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;
@@ -112,7 +114,7 @@ static void timers_open(struct tw_engine *engine, const char *address)
 	need("options", tw_durable_redis_options_init(&server, sizeof server));
 	server.address = address;
 	server.prefix = "monitors";
-	/* The timers of a monitor that was killed are run by another one after so long. */
+	/* When a monitor was killed, another one runs its timers after this time. */
 	server.session_ns = TW_S(2);
 	server.poll_ns = TW_MS(200);
 	need("options", tw_durable_options_init(&options, sizeof options));

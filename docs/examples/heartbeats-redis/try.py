@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Two monitors on one Redis, which this script starts; one of them is killed again and again.
+"""Two monitors share one Redis server, which this script starts. The script kills one of them again and again.
 
 usage: try.py MONITOR [ROUNDS]
 
-In each round some nodes fall silent. Each of these must be reported once, and no other: a report of a node whose
-heartbeats were late by this script's clock (a busy machine) counts as neither.
+In each round some nodes fall silent. Each of these must be reported once, and no other node may be reported. If a
+node's heartbeats were late by this script's clock, because the machine is busy, a report of it is ignored.
 
-Seen to fail: with a monitor that answers "ok" and does not move a timer that is there; with one that does not report.
+Seen to fail: with a monitor that answers "ok" but does not move an existing timer; with one that does not report.
 """
 import collections
 import pathlib
@@ -36,7 +36,7 @@ class Monitor:
         for line in self.process.stdout:
             word, node, *id = line.split()
             if word == "silent":
-                # Ids: a run that is repeated has the same one.
+                # The set removes repetitions, because a repeated run has the same id.
                 self.reports[node].add(id[0])
                 continue
             with self.changed:
@@ -72,7 +72,7 @@ def main():
         monitors += [Monitor(server.address, reports) for _ in range(2)]
 
         def heartbeats():
-            """One of each node, to any monitor. A node is late if the last one may have run out before this was stored."""
+            """Sends a heartbeat of each node, to any monitor. A node is late if its timer may have expired before."""
             for monitor, nodes in zip(monitors, (live[::2], live[1::2]) if random.random() < 0.5 else (live[1::2], live[::2])):
                 sent = time.monotonic()
                 kept = monitor.ask("beat", nodes)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A TCP server in one thread that closes idle connections: epoll, and an engine in loop mode, whose
- * descriptor is one more in the set. It sends back each byte that it receives.
+ * A TCP server in one thread that closes idle connections. It uses epoll and an engine in loop
+ * mode, whose descriptor is one more in the epoll set. It sends back each byte that it receives.
  *
  *     idle-server PORT IDLE_MS      PORT 0: a free one, which it prints
  *
- * The trap: epoll_wait returns many events at once. The engine's comes first, and a timeout closes
- * connection 7. Then the listener's: the next connection gets descriptor 7, because that is free.
- * Then the event of the old connection 7, which has nothing to do with the new one. So each event
- * carries the generation of its descriptor, and is ignored if that has changed.
+ * The trap: epoll_wait returns many events at once. The engine's event comes first, and a timeout
+ * closes connection 7. Then comes the listener's event, and the new connection gets descriptor 7,
+ * because that is free. Then comes the event of the old connection 7, which would be taken for one
+ * of the new connection. So each event carries the generation of its descriptor, and is ignored if
+ * the generation has changed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,10 +28,10 @@
 
 enum { DESCRIPTORS_MAX = 65536, EVENTS_MAX = 4096 };
 
-/* By its descriptor. No event holds a pointer, so none can outlive what it points to. */
+/* The index is the descriptor. Events hold no pointers, so no event can point to freed memory. */
 static struct connection {
 	struct tw_handle idle;
-	uint32_t generation; /* how often the descriptor was a connection */
+	uint32_t generation; /* how many connections the descriptor has been */
 	bool open;
 } connections[DESCRIPTORS_MAX];
 
@@ -45,7 +46,8 @@ static int descriptor_of(const struct connection *connection)
 	return (int)(connection - connections);
 }
 
-/* Generation 0: descriptors that stay open, the listener's, the engine's and the signals'. */
+/* Adds a descriptor to the epoll set. Generation 0 is for those that stay open: the listener, the
+ * engine, the signals. */
 static int watch(int fd, uint32_t events, uint32_t generation)
 {
 	struct epoll_event event = {.events = events,
@@ -54,18 +56,20 @@ static int watch(int fd, uint32_t events, uint32_t generation)
 	return epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* From an event, or from the timeout: then the cancel finds it running, which is fine. */
+/* Called for an event, or by the timeout's callback. In the callback the cancel returns RUNNING,
+ * which does no harm. */
 static void connection_close(struct connection *connection)
 {
 	connection->open = false;
 	tw_cancel(connection->idle);
-	/* No child shares the descriptor, so this also takes it out of the epoll set. */
+	/* No child process shares the descriptor, so closing it also removes it from the epoll
+	 * set. */
 	close(descriptor_of(connection));
 }
 
 static void on_idle(struct tw_handle self, void *arg);
 
-/* Only this thread uses such timeouts, so a reschedule takes no atomic operation. */
+/* Only this thread uses these timeouts, so a reschedule needs no atomic operation. */
 static const struct tw_kind idle = TW_KIND_OWNER_ONLY(on_idle, NULL);
 
 static void on_idle(struct tw_handle self, void *arg)
@@ -74,7 +78,7 @@ static void on_idle(struct tw_handle self, void *arg)
 	int waiting = 0;
 
 	(void)self;
-	/* At the edge: bytes came in time, and their event is later in this batch. */
+	/* Bytes have arrived in time, and their event comes later in this batch. */
 	if (ioctl(descriptor_of(connection), FIONREAD, &waiting) == 0 && waiting > 0 &&
 	    tw_schedule(engine, idle_ns, &idle, connection, &connection->idle) == 0)
 		return;
@@ -109,7 +113,7 @@ static void accept_all(void)
 	}
 }
 
-/* One read for each event: what is left makes the next one. */
+/* One read for each event. If bytes are left, epoll reports the descriptor again. */
 static void connection_serve(struct connection *connection)
 {
 	char bytes[4096];
@@ -117,7 +121,7 @@ static void connection_serve(struct connection *connection)
 
 	if (count < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* A peer that does not read its answers is closed, too. */
+	/* If a peer does not read its answers, its connection is closed, too. */
 	if (count <= 0 ||
 	    send(descriptor_of(connection), bytes, (size_t)count, MSG_NOSIGNAL) != count) {
 		peer_closed++;
@@ -127,7 +131,7 @@ static void connection_serve(struct connection *connection)
 	tw_reschedule(connection->idle, idle_ns);
 }
 
-/* The guard. That the descriptor is open is not enough: it may be another connection's by now. */
+/* The guard. It is not enough that the descriptor is open: it may be another connection by now. */
 static bool event_is_stale(const struct connection *connection, uint32_t generation)
 {
 #ifdef WITHOUT_GUARD
@@ -199,7 +203,7 @@ static int start(uint16_t port)
 	loop = epoll_create1(EPOLL_CLOEXEC);
 	tw_options_init(&options, sizeof(options));
 	options.flags = TW_ENGINE_LOOP;
-	options.tick_ns = TW_MS(10); /* more timeouts share a turn of the loop */
+	options.tick_ns = TW_MS(10); /* more timeouts share one wake-up of the loop */
 	if (tw_engine_create(&options, &engine) != 0 || tw_loop_enter(engine) != 0 ||
 	    watch(tw_engine_fd(engine), EPOLLIN, 0) != 0 || watch(signals, EPOLLIN, 0) != 0)
 		return -1;

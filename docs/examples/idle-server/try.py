@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A client of thousands of connections, and the trap of stale events.
+"""A client with thousands of connections, and a test of the trap of stale events.
 
 usage: try.py IDLE_SERVER IDLE_SERVER_WITHOUT_GUARD
 
-Server and client share a machine and a clock. The server counts from when it answered, so a
-connection may be closed when the time has passed since the client began its last answered request.
-Earlier is an error, however busy the machine; later is none.
+Server and client share a machine and a clock. The server counts the idle time from its last answer.
+So it may close a connection when this time has passed since the client began its last answered
+request. An earlier close is an error, however busy the machine is; a later one is not.
 
 Seen to fail: with the server without its guard in both places; with a time of the server that is
 1 % shorter than the client's; without the reschedule.
@@ -43,7 +43,7 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
 
     def end(self):
-        """Its account: accepted, closed as idle, by their peer, left, stale events."""
+        """Returns the server's numbers: accepted, closed as idle, closed by their peer, left, stale events."""
         self.process.send_signal(signal.SIGTERM)
         out = self.process.communicate(timeout=60)[0]
         if self.process.returncode != 0:
@@ -60,7 +60,7 @@ class Connection:
         self.next = self.next_time(self.heard)
 
     def next_time(self, now):
-        """When it speaks: never, often, or about when it will be closed."""
+        """When a connection sends: never, often, or at about the time when it will be closed."""
         if self.kind == "idle":
             return None
         return now + (IDLE_NS // 5 if self.kind == "active" else IDLE_NS + random.randint(-5_000_000, 15_000_000))
@@ -73,7 +73,7 @@ class Connection:
             pass  # closed: that is read soon
 
     def read(self):
-        """False when it is closed."""
+        """Returns False if the connection is closed."""
         try:
             data = self.socket.recv(16)
         except BlockingIOError:
@@ -92,7 +92,7 @@ class Connection:
 
 
 def room():
-    """How many connections of each kind the limit of descriptors leaves."""
+    """Returns how many connections of each kind the limit of descriptors allows."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return 1000 if hard == resource.RLIM_INFINITY else max(10, min(1000, hard // 4))
@@ -126,9 +126,9 @@ def crowd(program):
 
 
 def trap(server, count=200):
-    """One batch: the engine's descriptor, the listener, then events of connections that have been
-    closed by then. The timeouts fire while the server is stopped; then new peers come; then the old
-    ones go. Returns how many new connections were closed before their time."""
+    """Makes one batch: the engine's descriptor, the listener, then events of connections that the server has
+    closed by then. The timeouts become due while the server is stopped. Then new peers connect, and the old
+    ones leave. Returns how many new connections were closed before their time."""
     old = [Connection(server.port, "edge") for _ in range(count)]
     for connection in old:
         connection.ask()
@@ -139,7 +139,7 @@ def trap(server, count=200):
     time.sleep(1.3 * IDLE_MS / 1000)
     new = [Connection(server.port, "idle") for _ in range(count)]
     for connection in old:
-        # With a reset, as of a peer that is gone: its event says that the connection is over.
+        # Closes with a reset, as a peer that is gone: the event then says that the connection is over.
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.socket.close()
     server.resume()
@@ -155,7 +155,7 @@ def trap(server, count=200):
 
 
 def trap_guarded(program):
-    """Rounds until there were stale events: none does harm."""
+    """Plays rounds until there were stale events, and checks that none does harm."""
     for rounds in range(1, ROUNDS_MOST + 1):
         server = Server(program)
         wrong = trap(server)
@@ -169,7 +169,7 @@ def trap_guarded(program):
 
 
 def trap_without_guard(program):
-    """The same without the guard, until it does harm: otherwise the test above shows nothing."""
+    """The same without the guard, until a stale event does harm. Otherwise the test above would prove nothing."""
     for rounds in range(1, ROUNDS_MOST + 1):
         server = Server(program)
         wrong = trap(server)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds a lease, and works only while it does.
+ * Holds a lease, and works only as long as it holds the lease.
  *
  *     lease-holder PORT NAME LEASE_MS      the lease server is at 127.0.0.1:PORT
  *
@@ -11,9 +11,9 @@
  *     release TOKEN               (none)
  *     put TOKEN NS                (none) a step of the work, and the time of its look at the clock
  *
- * A lease is renewed at a third of its time. It counts from when the request was sent, because the
- * server begins to count later. If no answer comes in time, the fence stops the work, because the
- * server may give the lease to another holder soon.
+ * The holder renews its lease when a third of the lease has passed. It counts a lease from the time
+ * when the request was sent, because the server begins to count later. If no answer comes in time,
+ * a timeout, the fence, stops the work: the server may soon give the lease to another holder.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -33,12 +33,12 @@ static FILE *server;
 static const char *name;
 static int64_t lease_ns;
 
-/* The lease. */
+/* The state of the lease. */
 static bool held;
 static uint64_t token;
 static int64_t fence_ns; /* no step of the work at this time or later */
 static struct tw_handle fence, renewal, step;
-/* The request that waits for its answer; answers to earlier ones are ignored. */
+/* The request that waits for its answer. Answers to earlier requests are ignored. */
 static uint64_t request_id;
 static int64_t request_ns;
 
@@ -56,7 +56,8 @@ static void say(const char *what)
 	fflush(stdout);
 }
 
-/* A timeout that is lost would leave a lease without its fence: better no holder at all. */
+/* Ends the program, because a timeout that cannot be scheduled would leave a lease without its
+ * fence. */
 static void need(int error)
 {
 	if (error != 0) {
@@ -65,11 +66,12 @@ static void need(int error)
 	}
 }
 
-/* For a new lease, or to try again: a third of the lease from now. */
+/* Requests a lease or its renewal, and schedules the next request for a third of the lease from
+ * now. */
 static void request_send(void)
 {
 	request_id++;
-	request_ns = tw_engine_now(engine); /* before it is sent */
+	request_ns = tw_engine_now(engine); /* before the request is sent */
 	if (held)
 		fprintf(server, "renew %" PRIu64 " %" PRId64 " %" PRIu64 "\n", token,
 			lease_ns / TW_MS(1), request_id);
@@ -87,7 +89,7 @@ static void on_renewal(struct tw_handle self, void *arg)
 	request_send();
 }
 
-/* A tenth of the lease is left for clocks that do not run alike. */
+/* Keeps a tenth of the lease in reserve, because clocks do not run at exactly the same rate. */
 static int64_t fence_of(int64_t sent_ns)
 {
 	return sent_ns + lease_ns - lease_ns / 10;
@@ -109,8 +111,8 @@ static void on_fence(struct tw_handle self, void *arg)
 }
 
 /*
- * Each step looks at the clock itself. The fence's timeout may be late, because the process was
- * stopped or its loop was busy, and then this step may be the first to run.
+ * Each step reads the clock itself. The fence's callback may be late, because the process was
+ * stopped or its loop was busy. Then this step may run before it.
  */
 static void on_step(struct tw_handle self, void *arg)
 {
@@ -119,8 +121,9 @@ static void on_step(struct tw_handle self, void *arg)
 	(void)self;
 	(void)arg;
 	if (now_ns >= fence_ns)
-		return; /* on_fence follows in this poll */
-	/* The process may be stopped here: therefore the token goes with each step. */
+		return; /* on_fence will run in this poll */
+	/* The process may be stopped between the read of the clock and the write. So each step
+	 * carries the token. */
 	fprintf(server, "put %" PRIu64 " %" PRId64 "\n", token, now_ns);
 	fflush(server);
 }
@@ -135,7 +138,7 @@ static void work_start(void)
 	need(tw_schedule_periodic(engine, &every, &step_kind, NULL, &step));
 }
 
-/* An answer may have been under way for so long that its lease is over, or nearly. */
+/* The answer may have been under way for so long that the lease is over, or nearly over. */
 static void on_granted(uint64_t new_token)
 {
 	token = new_token;
@@ -146,7 +149,7 @@ static void on_granted(uint64_t new_token)
 
 static void on_renewed(void)
 {
-	/* The fence has run in the meantime, or is about to: the work stays stopped. */
+	/* The fence has run meanwhile, or is about to. The work stays stopped. */
 	if (!held || tw_engine_now(engine) >= fence_ns)
 		return;
 	fence_ns = fence_of(request_ns);
@@ -170,7 +173,7 @@ static void answer_handle(const char *line)
 		work_stop("lost");
 }
 
-/* False: the server is gone. */
+/* Returns false if the server is gone. */
 static bool answers_read(int fd)
 {
 	static char text[512];
@@ -191,7 +194,7 @@ static bool answers_read(int fd)
 	return used < sizeof(text) - 1;
 }
 
-/* Until SIGTERM, or until the server is gone. */
+/* Runs until SIGTERM, or until the server is gone. */
 static void serve(int fd, int signals)
 {
 	struct pollfd ready[] = {
@@ -201,7 +204,8 @@ static void serve(int fd, int signals)
 	while (ready[2].revents == 0) {
 		if (poll(ready, 3, -1) < 0)
 			continue;
-		/* The timeouts first: a fence that is due counts before an answer that is late. */
+		/* Runs the timeouts first, so that a due fence takes effect before a late
+		 * answer. */
 		if (ready[0].revents != 0)
 			tw_engine_poll(engine, 0);
 		if (ready[1].revents != 0 && !answers_read(fd))
@@ -241,7 +245,8 @@ int main(int argc, char **argv)
 	need(tw_engine_create(&options, &engine));
 	serve(fd, signalfd(-1, &set, SFD_CLOEXEC));
 	if (held) {
-		/* The work ends first, then the lease: the next holder need not wait for it. */
+		/* Stops the work before it releases the lease, so that two holders never work at
+		 * once. The release saves the next holder the wait. */
 		work_stop("released");
 		fprintf(server, "release %" PRIu64 "\n", token);
 		fflush(server);

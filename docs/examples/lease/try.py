@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A small lease server, and two holders that it cuts off, stops and answers late.
+"""A small lease server, which cuts off two holders, stops them, and answers them late.
 
 usage: try.py LEASE_HOLDER
 
 Holders and server share a clock. Each step of the work carries the time at which the holder looked at
-its clock. That time must be before the end of its lease at the server, however busy the machine. What
-arrives after the lease has gone to another holder is refused by its token.
+its clock. That time must be before the end of its lease at the server, however busy the machine is. If a step
+arrives after the lease has gone to another holder, the server refuses it by its token.
 
-Seen to fail: with a lease that counts from its answer, without a step's look at the clock, without the
+Seen to fail: with a lease that counts from its answer, if a step does not read the clock, without the
 fence.
 """
 import os
@@ -24,7 +24,7 @@ PATIENCE_S = 120
 
 
 class Leases:
-    """One lease, and what was done with it."""
+    """A lease, and the steps that were done with it."""
 
     def __init__(self):
         self.lock = threading.Condition()
@@ -136,7 +136,7 @@ class Holder:
 
 
 def works(name, steps=20):
-    """Until it does some more of its work."""
+    """Waits until the holder has done some more steps."""
     before = leases.steps_of(name)
     leases.wait(f"work of {name}", lambda: leases.steps_of(name) > before + steps)
 
@@ -146,7 +146,7 @@ def holds(holder):
 
 
 def until_fenced(a, round_of, steps=20):
-    """Rounds until one has met A's fence: on a busy machine A may have lost its lease before."""
+    """Plays rounds until A's fence has stopped it once: on a busy machine A may have lost its lease before."""
     before = a.count("fenced")
     for _ in range(20):
         works("a", steps)
@@ -159,7 +159,7 @@ def until_fenced(a, round_of, steps=20):
 
 
 def cut_off(a, port):
-    """No answer for A: it stops by itself, and B takes over. B's end hands the lease back at once."""
+    """A gets no answers, so it stops by itself, and B takes over. When B ends, it gives the lease back at once."""
     works("a")
     b = Holder(port, "b")
     until_fenced(a, lambda: leases.silent.add("a"))
@@ -170,7 +170,7 @@ def cut_off(a, port):
 
 
 def stopped(a, port):
-    """A is stopped for longer than its lease, and C takes over. A goes on, and must not work."""
+    """A is stopped for longer than its lease, and C takes over. When A continues, it must not work."""
     c = Holder(port, "c")
     a.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, a.process.pid, os.WSTOPPED)
@@ -183,7 +183,7 @@ def stopped(a, port):
 
 
 def late_answers(a):
-    """A's answers take nearly a third of the lease; then none comes. Then they take longer than the
+    """A's answers take nearly a third of the lease. Then no answer comes. Then answers take longer than the
     lease, so that none of them counts."""
     leases.delays["a"] = 0.3 * LEASE_MS / 1000
     until_fenced(a, lambda: leases.silent.add("a"), steps=400)

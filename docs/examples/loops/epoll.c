@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tickwheel in an epoll loop: one thread, and timeouts are one more descriptor. */
+/* Tickwheel in an epoll loop with one thread: the engine is one more descriptor in the set. */
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <tickwheel.h>
@@ -17,7 +17,7 @@ static void on_tick(struct tw_handle self, void *arg)
 		tw_schedule_at(run.engine, run.deadline_ns + TW_MS(20), run.kind, NULL, NULL);
 }
 
-/* Only this thread schedules and cancels such timeouts. */
+/* Only this thread may schedule and cancel timeouts of this kind. */
 static const struct tw_kind tick = TW_KIND_OWNER_ONLY(on_tick, NULL);
 
 static int run(struct tw_engine *engine)
@@ -32,7 +32,7 @@ static int run(struct tw_engine *engine)
 	if (tw_loop_enter(engine) != 0)
 		return 1;
 	tw_schedule(engine, TW_MS(20), &tick, NULL, NULL);
-	/* The descriptor tells when: no timeout for epoll_wait is needed. */
+	/* The descriptor becomes readable in time, so epoll_wait needs no timeout. */
 	while (left > 0) {
 		if (epoll_wait(loop, &event, 1, -1) == 1)
 			tw_engine_poll(engine, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tickwheel in a loop of io_uring: the ring waits until the engine's next due.
+ * Tickwheel in a loop of io_uring: the ring waits until the engine's next due time.
  *
- * Exit code 77, with the reason, where the kernel does not give out rings.
+ * If the kernel does not allow rings, the program prints the reason and exits with code 77.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -36,17 +36,18 @@ static struct __kernel_timespec wait_until(struct tw_engine *engine, int64_t due
 	return (struct __kernel_timespec){wait_ns / NS_PER_S, wait_ns % NS_PER_S};
 }
 
-/* One turn: waits for a completion or the next due, and runs what has come. */
+/* One iteration: waits for a completion or the next due time, and runs the timeouts that are
+ * due. */
 static int turn(struct io_uring *ring, struct tw_engine *engine)
 {
 	int64_t due_ns = tw_engine_next_due(engine);
 	struct __kernel_timespec wait = wait_until(engine, due_ns);
 	struct io_uring_cqe *cqe = NULL;
-	/* Without a time limit if nothing will ever be due. */
+	/* No time limit if no timeout will ever be due. */
 	int code = io_uring_wait_cqe_timeout(ring, &cqe, due_ns == TW_NEVER ? NULL : &wait);
 
 	if (code == 0)
-		io_uring_cqe_seen(ring, cqe); /* here a server handles it */
+		io_uring_cqe_seen(ring, cqe); /* here a server handles the completion */
 	else if (code != -ETIME && code != -EINTR)
 		return code;
 	return tw_engine_poll(engine, 0) < 0 ? -EIO : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tickwheel in a libevent loop: its descriptor is a persistent event. */
+/* Tickwheel in a libevent loop: a persistent event waits for the engine's descriptor. */
 #include <event2/event.h>
 #include <stdio.h>
 #include <tickwheel.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tickwheel in a libuv loop: its descriptor is a uv_poll_t. */
+/* Tickwheel in a libuv loop: a uv_poll_t waits for the engine's descriptor. */
 #include <stdio.h>
 #include <tickwheel.h>
 #include <uv.h>

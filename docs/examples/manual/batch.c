@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A query that goes to several replicas, each with a timeout. */
+/* A client sends a query to several replicas, and schedules a
+ * timeout for each. */
 #include "check.h"
 
 enum { REPLICAS = 3 };
@@ -45,7 +46,7 @@ static bool query_send(struct tw_engine *engine,
 /* end */
 
 /* example: tw_schedule_many_at */
-/* The replicas are asked one after the other, 100 ms apart. */
+/* Asks the replicas one after the other, 100 ms apart. */
 static bool query_stagger(struct tw_engine *engine,
 			  struct query *query, int64_t at_ns)
 {
@@ -60,7 +61,7 @@ static bool query_stagger(struct tw_engine *engine,
 /* end */
 
 /* example: tw_cancel_many */
-/* The answer is there. Returns how many replicas were too late. */
+/* An answer has come. Returns how many replicas were too late. */
 static int query_answered(const struct query *query)
 {
 	int outcomes[REPLICAS], late = 0;

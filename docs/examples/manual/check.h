@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For the programs of this folder: a check, and an engine whose time the program moves. */
+/* Shared by the programs of this folder: a check, and an engine on
+ * a clock that the program moves. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -49,7 +50,8 @@ static inline struct bench bench_open(struct tw_options options)
 	return bench;
 }
 
-/* When it returns, each timeout that has become due has run. */
+/* Moves the clock. On return, all timeouts that became due have
+ * run. */
 static inline void bench_pass(struct bench *bench, int64_t ns)
 {
 	CHECK(tw_clock_set(bench->clock,
@@ -63,7 +65,7 @@ static inline void bench_stop(struct bench *bench)
 	      0);
 }
 
-/* After bench_stop. */
+/* Must be called after bench_stop. */
 static inline void bench_close(struct bench *bench)
 {
 	CHECK(tw_engine_destroy(bench->engine) == 0);

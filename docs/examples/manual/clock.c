@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines on clocks of the system, and on a clock that a test moves. */
+/* Engines on clocks of the system, and on a virtual clock that a
+ * test moves. */
 #include "check.h"
 
 #include <time.h>
 
 /* example: tw_clock_create */
-/* Its timeouts count the time in which the machine is suspended. */
+/* The timeouts also count the time of a suspend. */
 static int leases_open(struct tw_clock **ret_clock,
 		       struct tw_engine **ret_engine)
 {
@@ -21,7 +22,7 @@ static int leases_open(struct tw_clock **ret_clock,
 /* end */
 
 /* example: tw_clock_destroy */
-/* The clock is the last, because the engine uses it. */
+/* Frees the clock last, because the engine uses it. */
 static int engine_close(struct tw_engine *engine,
 			struct tw_clock *clock)
 {
@@ -61,7 +62,7 @@ static int test_open(struct tw_clock **ret_clock,
 /* end */
 
 /* example: tw_clock_set tw_clock_now tw_engine_flush */
-/* When it returns 0, all timeouts of this time have run. */
+/* When it returns 0, all timeouts that became due have run. */
 static int test_pass(struct tw_clock *clock,
 		     struct tw_engine *engine, int64_t ns)
 {
@@ -74,7 +75,7 @@ static int test_pass(struct tw_clock *clock,
 /* end */
 
 /* example: tw_schedule_wall */
-/* Runs when the wall clock shows that time, even if it is set. */
+/* The timeout runs at this date, even if the wall clock is set. */
 static int session_end_at(struct tw_engine *engine, time_t date,
 			  const struct tw_kind *kind, void *arg)
 {
@@ -84,7 +85,8 @@ static int session_end_at(struct tw_engine *engine, time_t date,
 /* end */
 
 /* example: tw_clock_set_wall */
-/* A test: the wall clock is set, but no time passes. */
+/* A test: sets the wall clock, but no time passes for the
+ * engine. */
 static int test_set_date(struct tw_clock *clock,
 			 struct tw_engine *engine, time_t date)
 {

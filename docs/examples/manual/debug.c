@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages, names, the state of an engine as text, and the version. */
+/* The log hook, names of outcomes, the state of an engine as text,
+ * and the version. */
 #include "check.h"
 
 static bool logged;
@@ -20,7 +21,7 @@ static void log_write(void *context, enum tw_log_level level,
 /* example: tw_log_set */
 static const struct tw_log log_to_stderr = {.hook = log_write};
 
-/* At the beginning of main. log_write prints one line. */
+/* Call it at the beginning of main. log_write prints one line. */
 static void log_begin(void)
 {
 	if (tw_log_set(&log_to_stderr) < 0)
@@ -51,7 +52,8 @@ static bool succeeded(const char *doing, int code)
 /* end */
 
 /* example: tw_cancel_outcome_name tw_reschedule_outcome_name */
-/* Both calls return an outcome or a code; each has a name. */
+/* Both calls return an outcome or a code; each of these has a
+ * name. */
 static void timeout_end(struct tw_handle timeout)
 {
 	int moved = tw_reschedule(timeout, TW_MS(10));
@@ -90,7 +92,7 @@ static void on_end(void *arg, enum tw_end end)
 /* end */
 
 /* example: tw_version tw_version_string */
-/* The library that is loaded may be older than the headers. */
+/* The loaded library may be older than the headers. */
 static bool library_fits(void)
 {
 	if (tw_version() >= TW_VERSION)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A library that uses the process's own engine, and a program that chooses the engine's options. */
+/* A library that uses the default engine of the process, and a
+ * program that chooses its options. */
 #include "check.h"
 
-/* What the library keeps for one cache. */
+/* The library's data about one cache. */
 struct cache {
 	const char *name;
 	int refreshes;
@@ -16,8 +17,8 @@ static void cache_refresh(struct cache *cache, int64_t late_ns)
 }
 
 /* example: tw_run_get */
-/* The kind knows the cache, so each timeout's argument is free for
- * something else. */
+/* The kind's context is the cache, so the timeouts' arguments are
+ * free for other uses. */
 static void on_refresh(struct tw_handle self, void *arg)
 {
 	struct tw_run run = {.size = sizeof(run)};
@@ -33,7 +34,7 @@ static const struct tw_kind refresh =
 	TW_KIND_WITH(.callback = on_refresh, .context = &names);
 
 /* example: tw_default_engine */
-/* A library: no engine of its own, and nothing to free. */
+/* The library creates no engine, so it has none to free. */
 static int cache_refresh_later(int64_t delay_ns)
 {
 	struct tw_engine *engine = tw_default_engine();
@@ -45,7 +46,7 @@ static int cache_refresh_later(int64_t delay_ns)
 /* end */
 
 /* example: tw_default_options_set */
-/* The program, before a library asks for the engine. */
+/* The program calls this before a library asks for the engine. */
 static void engine_choose(struct tw_clock *clock)
 {
 	struct tw_options options;
@@ -59,7 +60,7 @@ static void engine_choose(struct tw_clock *clock)
 /* end */
 
 /* example: tw_engine_run_until */
-/* A test of a day, in no time. */
+/* A test: lets a day of virtual time pass. */
 static void day_pass(struct tw_clock *clock)
 {
 	int64_t end_ns = tw_clock_now(clock) + TW_HOURS(24);

@@ -11,7 +11,8 @@
 static int sent, slow;
 static struct tw_durable_self last;
 
-/* A slow letter is answered later, and a bad one never. */
+/* A letter that begins with 's' stays pending; one with 'b' is
+ * given up. */
 static int on_mail(const struct tw_durable_self *self,
 		   const void *letter, size_t bytes)
 {
@@ -54,7 +55,7 @@ static struct tw_durable_spec letter_spec(const char *letter)
 }
 
 /* example: tw_durable_schedule tw_durable_flush */
-/* With 0, the letter is sent even if the power fails now. */
+/* If it returns 0, a power failure cannot lose the letter. */
 static int letter_send(struct tw_durable *timers,
 		       const char *letter, int64_t delay_ns,
 		       struct tw_durable_id *ret_id)
@@ -69,7 +70,7 @@ static int letter_send(struct tw_durable *timers,
 /* end */
 
 /* example: tw_durable_schedule_many */
-/* Reminds after a day and after a week. */
+/* Schedules a reminder after a day and one after a week. */
 static bool reminders_set(struct tw_durable *timers,
 			  struct tw_durable_id ids[2])
 {
@@ -95,7 +96,7 @@ static bool reminder_cancel(struct tw_durable *timers,
 /* end */
 
 /* example: tw_durable_cancel_key */
-/* The order is paid. The acknowledgement says what was found. */
+/* The order is paid. The acknowledgement has the outcome. */
 static bool order_paid(struct tw_durable *timers, const char *order)
 {
 	return tw_durable_cancel_key(timers, order, strlen(order),
@@ -104,7 +105,7 @@ static bool order_paid(struct tw_durable *timers, const char *order)
 /* end */
 
 /* example: tw_durable_reschedule tw_durable_find */
-/* Puts a letter off by an hour. */
+/* Moves a letter's deadline by an hour. */
 static int letter_delay(struct tw_durable *timers,
 			struct tw_durable_id id)
 {
@@ -130,7 +131,7 @@ static bool order_waits(struct tw_durable *timers,
 /* end */
 
 /* example: tw_durable_list */
-/* The time of the next letter; TW_NEVER: there is none. */
+/* Returns the time of the next letter; TW_NEVER: there is none. */
 static int64_t next_letter_ns(struct tw_durable *timers)
 {
 	struct tw_durable_info next = {.size = sizeof next};
@@ -142,19 +143,19 @@ static int64_t next_letter_ns(struct tw_durable *timers)
 /* end */
 
 /* example: tw_durable_complete */
-/* The mail server has answered, in any thread. */
+/* The mail server has answered. Any thread may call this. */
 static void letter_answered(const struct tw_durable_self *self,
 			    bool accepted)
 {
 	if (tw_durable_complete(
 		    self->durable, self->id, self->attempt,
 		    accepted ? TW_RETRY_DONE : TW_RETRY_AGAIN) < 0)
-		abort(); /* there is a result already */
+		abort(); /* there already is a result */
 }
 /* end */
 
 /* example: tw_durable_pause tw_durable_resume */
-/* While the mail server is down, letters wait in their order. */
+/* While the mail server is down, letters wait, in order. */
 static int mail_hold(struct tw_durable *timers, bool down)
 {
 	return down ? tw_durable_pause(timers, &mail)
@@ -163,7 +164,7 @@ static int mail_hold(struct tw_durable *timers, bool down)
 /* end */
 
 /* example: tw_durable_dead_list tw_durable_dead_revive */
-/* Tries all letters again that were given up, up to 100. */
+/* Tries up to 100 letters again that were given up. */
 static int dead_revive(struct tw_durable *timers, int64_t due_ns)
 {
 	struct tw_durable_info dead[100] = {{.size = sizeof *dead}};
@@ -199,7 +200,7 @@ static uint64_t letters_tried(struct tw_durable *timers)
 /* end */
 
 /* example: tw_durable_close */
-/* What is not due yet stays in the file. */
+/* Letters that are not due yet stay in the file. */
 static int timers_close(struct tw_durable *timers,
 			struct tw_engine *engine)
 {
@@ -255,7 +256,7 @@ static void letters(struct tw_durable *timers)
 }
 
 /* example: tw_durable_histogram_get */
-/* 99 % of the runs began no later than this. */
+/* Returns the lateness that 99 % of the runs did not exceed. */
 static int64_t run_late_ns(struct tw_durable *timers)
 {
 	struct tw_histogram late = {.size = sizeof(late)};
@@ -272,7 +273,7 @@ static void on_text(void *file, const char *text, size_t bytes)
 }
 
 /* example: tw_durable_stats_print */
-/* For Prometheus. */
+/* Writes the counters for Prometheus. */
 static int counters_write(const struct tw_durable_stats *stats,
 			  FILE *file)
 {

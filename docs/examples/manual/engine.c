@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of an engine, and questions of a health check. */
+/* An engine from its creation to its destroy, and the calls of a
+ * health check. */
 #include "check.h"
 
 enum { REQUESTS_MAX = 2 };
@@ -31,7 +32,8 @@ static int timers_open(struct tw_engine **ret_engine)
 /* end */
 
 /* example: tw_engine_start */
-/* When the server starts, because then it can report a failure. */
+/* Called when the server starts, so that it can report a
+ * failure. */
 static int timers_start(struct tw_engine *engine)
 {
 	int code = tw_engine_start(engine);
@@ -44,7 +46,7 @@ static int timers_start(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_stop tw_engine_destroy */
-/* on_unexpired gets each timeout that has not run. */
+/* on_unexpired receives each timeout that has not run. */
 static int timers_close(struct tw_engine *engine)
 {
 	int code = tw_engine_stop(engine, on_unexpired, NULL,
@@ -59,7 +61,7 @@ static int timers_close(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_pending */
-/* Each request has one timeout. Returns whether another one may
+/* Each request has one timeout. Returns whether another request may
  * begin. */
 static bool request_acceptable(struct tw_engine *engine)
 {
@@ -82,7 +84,7 @@ static bool timers_healthy(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_watch */
-/* Each second, on a thread that is not the engine's. */
+/* Called each second, on a thread other than the worker. */
 static bool timers_responsive(struct tw_engine *engine)
 {
 	int slow = tw_engine_watch(engine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers in the loop of libevent. */
+/* Timers in a loop of libevent. */
 #include "check.h"
 
 #include <event2/event.h>
@@ -42,7 +42,7 @@ static int wait_for(struct tw_events *events, long ms,
 /* end */
 
 /* example: tw_event_pending tw_event_active */
-/* Does not wait for its time. */
+/* Lets a pending timer run at once. */
 static void hurry(struct tw_event *event)
 {
 	if (tw_event_pending(event, EV_TIMEOUT, NULL))
@@ -51,7 +51,7 @@ static void hurry(struct tw_event *event)
 /* end */
 
 /* example: tw_event_del tw_event_free */
-/* Once more with another time, or not at all. */
+/* Gives a timer another time; if `wait` is NULL, frees it. */
 static void change(struct tw_event *event,
 		   const struct timeval *wait)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An executor of one thread: its callbacks run after the poll, when the loop has time for them. */
+/* An executor on the loop's own thread: callbacks run after the
+ * poll, when the loop has time. */
 #include "check.h"
 
 enum { INBOX_MAX = 2 };
@@ -22,7 +23,7 @@ static size_t inbox_take(void *context, const struct tw_due *due,
 }
 
 /* example: tw_due_run */
-/* Each timeout that the dispatch hook has accepted runs once. */
+/* Runs each timeout that the dispatch hook has accepted, once. */
 static void inbox_run(struct inbox *inbox)
 {
 	for (size_t i = 0; i < inbox->count; i++) {
@@ -58,7 +59,7 @@ int main(void)
 	options.dispatch_context = &inbox;
 	options.rejection = TW_REJECTION_REQUEUE;
 	bench = bench_open(options);
-	/* This thread is the loop's. */
+	/* This thread becomes the owner of the loop. */
 	CHECK(tw_loop_enter(bench.engine) == 0);
 	for (int i = 0; i < INBOX_MAX + 1; i++)
 		CHECK(tw_schedule(bench.engine, TW_MS(10), &job,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A server that forks: the child takes the engine over, with its timeouts. */
+/* A server that forks. The child takes over the engine and its
+ * timeouts. */
 #include "check.h"
 
 #include <sys/wait.h>
@@ -11,7 +12,8 @@ struct cache {
 };
 
 /* example: tw_fork_handlers_enable */
-/* Before the first fork; only if no other code registers them. */
+/* Call it before the first fork, and only if no other code
+ * registers liburcu's handlers. */
 static int server_begin(void)
 {
 	int code = tw_fork_handlers_enable();
@@ -23,7 +25,7 @@ static int server_begin(void)
 /* end */
 
 /* example: tw_fork_reinit */
-/* The child goes on with its own copy of all timeouts. */
+/* The child continues with its own copy of all timeouts. */
 static pid_t server_fork(struct tw_engine *engine)
 {
 	pid_t child = fork();
@@ -36,7 +38,7 @@ static pid_t server_fork(struct tw_engine *engine)
 /* end */
 
 /* example: tw_fork_generation */
-/* A child does not use what its parent has cached. */
+/* Empties the cache in a forked child. */
 static void cache_use(struct cache *cache)
 {
 	int generation = tw_fork_generation();

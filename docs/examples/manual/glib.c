@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Callbacks in threads of GLib. */
+/* Callbacks run in threads of GLib. */
 #include "check.h"
 
 #include <tickwheel/glib.h>
 
 /* example: tw_glib_create tw_glib_dispatch */
-/* Callbacks run in four threads; up to 10,000 wait for one. */
+/* Callbacks run in four threads; up to 10,000 may wait for a
+ * thread. */
 static int pool_open(struct tw_options *options,
 		     struct tw_glib **ret_executor)
 {
@@ -20,7 +21,7 @@ static int pool_open(struct tw_options *options,
 /* end */
 
 /* example: tw_glib_destroy */
-/* The engine first, because it uses the executor. */
+/* Ends the engine first, because it uses the executor. */
 static int pool_close(struct tw_engine *engine,
 		      struct tw_glib *executor)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A server of several threads, whose timeouts are spread over a group. */
+/* A server with several threads, whose timeouts are spread over the
+ * engines of a group. */
 #include "check.h"
 
 struct request {
@@ -49,7 +50,8 @@ static int timers_open(struct tw_group **ret_group)
 /* end */
 
 /* example: tw_group_stop tw_group_destroy */
-/* on_unexpired may run on the workers of all engines at once. */
+/* on_unexpired may run on the workers of several engines at
+ * once. */
 static int timers_close(struct tw_group *group)
 {
 	int code =
@@ -74,7 +76,7 @@ static int request_send(struct tw_group *group,
 /* end */
 
 /* example: tw_group_here */
-/* For calls that take an engine: that of the calling thread. */
+/* Calls that take an engine get that of the calling thread. */
 static bool requests_send(struct tw_group *group,
 			  const struct tw_item *items, size_t count,
 			  struct tw_handle *timeouts)
@@ -87,7 +89,8 @@ static bool requests_send(struct tw_group *group,
 /* end */
 
 /* example: tw_group_schedule_at */
-/* Both steps end at one time, even if they lie in two engines. */
+/* Both steps end at the same time, even if they are on two
+ * engines. */
 static int steps_send(struct tw_group *group,
 		      struct request steps[2], int64_t end_ns)
 {

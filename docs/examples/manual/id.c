@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A framework whose timers are named by one number. */
+/* A framework that names its timers by one number. */
 #include "check.h"
 
 static int fired;
@@ -14,7 +14,8 @@ static void on_timer(struct tw_handle self, void *arg)
 static const struct tw_kind timer = TW_KIND(on_timer, NULL);
 
 /* example: tw_id_schedule */
-/* The number that the framework gives to its users; 0: none. */
+/* Returns the number that the framework gives to its users; 0:
+ * none. */
 static uint64_t timer_start(struct tw_engine *engine, int64_t ms)
 {
 	tw_id id = TW_ID_NONE;
@@ -29,7 +30,7 @@ static uint64_t timer_start(struct tw_engine *engine, int64_t ms)
 /* end */
 
 /* example: tw_id_schedule_at tw_id_reschedule_at */
-/* A timer for the end of the day, or of another one. */
+/* Moves a timer to the end of a day, or starts another one. */
 static uint64_t day_end(struct tw_engine *engine, uint64_t id,
 			int64_t end_ns)
 {
@@ -76,7 +77,7 @@ static bool timer_waits(uint64_t id)
 /* end */
 
 /* example: tw_id_handle */
-/* For the calls that have no form by id. */
+/* For calls that take a handle and have no form by id. */
 static void timer_print(uint64_t id)
 {
 	char text[200];
@@ -87,7 +88,7 @@ static void timer_print(uint64_t id)
 /* end */
 
 /* example: tw_id_of */
-/* In a callback: the number that the users know. */
+/* In a callback: returns the number that the users know. */
 static uint64_t own_number(struct tw_handle self)
 {
 	return tw_id_of(self);

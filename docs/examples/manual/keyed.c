@@ -12,7 +12,7 @@ static int64_t on_idle(const struct tw_keyed_self *self, void *arg)
 }
 
 /* example: tw_keyed_end_name */
-/* The hook of a kind: runs once, however the session has ended. */
+/* The hook of a kind: runs once, however the session ended. */
 static void session_ended(const struct tw_keyed_self *self,
 			  void *arg, enum tw_keyed_end end)
 {
@@ -53,7 +53,7 @@ static int session_begin(struct tw_keyed *table, const char *user,
 /* end */
 
 /* example: tw_keyed_replace */
-/* A new session of the user ends an older one. */
+/* A new session of a user replaces the older one. */
 static int session_renew(struct tw_keyed *table, const char *user,
 			 void *arg)
 {
@@ -96,7 +96,8 @@ static bool session_end(struct tw_keyed *table, const char *user)
 /* end */
 
 /* example: tw_keyed_get */
-/* When the session ends if no request comes; 0 if there is none. */
+/* Returns when the session ends without a request; 0: no
+ * session. */
 static int64_t session_until_ns(struct tw_keyed *table,
 				const char *user)
 {
@@ -124,7 +125,7 @@ static int unlimited_visit(void *count, const void *key,
 {
 	(void)key, (void)bytes;
 	*(int *)count += info->deadline_ns == TW_NEVER;
-	return 0; /* continue; a visit must not block */
+	return 0; /* go on; a visit must not block */
 }
 
 static int64_t unlimited_count(struct tw_keyed *table, int *count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines in loop mode: by their descriptor, by their next deadline, and on two threads. */
+/* Loops that wait for an engine's descriptor, or until its next
+ * deadline; and a loop on two threads. */
 #include "check.h"
 
 #include <poll.h>
@@ -16,7 +17,8 @@ static void on_due(struct tw_handle self, void *arg)
 static const struct tw_kind due = TW_KIND(on_due, NULL);
 
 /* example: tw_engine_fd */
-/* For each turn of a loop; sockets would be in the array, too. */
+/* One iteration of a loop. A server has its sockets in the array,
+ * too. */
 static int64_t loop_turn(struct tw_engine *engine)
 {
 	struct pollfd ready = {.events = POLLIN};
@@ -31,7 +33,8 @@ static int64_t loop_turn(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_poll */
-/* At most 100 callbacks, so that packets do not wait too long. */
+/* Runs at most 100 callbacks, so that packets do not wait too
+ * long. */
 static bool timers_run(struct tw_engine *engine)
 {
 	int64_t ran = tw_engine_poll(engine, 100);
@@ -44,7 +47,7 @@ static bool timers_run(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_next_due */
-/* How many milliseconds to wait for sockets: at most a second. */
+/* Returns how long to wait for sockets, in ms: at most a second. */
 static int wait_ms(struct tw_engine *engine)
 {
 	int64_t due_ns = tw_engine_next_due(engine);
@@ -58,7 +61,7 @@ static int wait_ms(struct tw_engine *engine)
 /* end */
 
 /* example: tw_engine_poll_at */
-/* A frame of a game: all that it does has the same time. */
+/* A frame of a game: all its timeouts see the same time. */
 static bool frame_run(struct tw_engine *engine, int64_t frame_ns)
 {
 	int64_t ran = tw_engine_poll_at(engine, frame_ns, 0);
@@ -71,7 +74,8 @@ static bool frame_run(struct tw_engine *engine, int64_t frame_ns)
 /* end */
 
 /* example: tw_engine_poll_for */
-/* At most 2 ms of callbacks, and then sockets get their turn. */
+/* Runs callbacks for at most about 2 ms; then sockets are
+ * served. */
 static bool timers_run_briefly(struct tw_engine *engine)
 {
 	int64_t ran = tw_engine_poll_for(engine, 0, TW_MS(2));
@@ -84,7 +88,7 @@ static bool timers_run_briefly(struct tw_engine *engine)
 /* end */
 
 /* example: tw_loop_enter */
-/* Before the loop begins: from now on this thread's timeouts
+/* Called before the loop begins. From now on this thread's timeouts
  * go straight into the wheel. */
 static int loop_begin(struct tw_engine *engine)
 {
@@ -98,7 +102,8 @@ static int loop_begin(struct tw_engine *engine)
 /* end */
 
 /* example: tw_loop_exit */
-/* At the loop's end: another thread may go on from now on. */
+/* Called at the loop's end. From now on another thread may
+ * enter. */
 static int loop_end(struct tw_engine *engine)
 {
 	int code = tw_loop_exit(engine);
@@ -118,7 +123,8 @@ static struct tw_options loop_options(void)
 	return options;
 }
 
-/* Real time: the descriptor is a timer of the system. */
+/* Uses real time, because the descriptor is a timer of the
+ * system. */
 static void descriptor_show(void)
 {
 	struct tw_options options = loop_options();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory in advance, within a bound, and from an allocator of the program. */
+/* Memory that is reserved in advance, bounded, or taken from the
+ * program's own allocator. */
 #include "check.h"
 
 #include <pthread.h>
@@ -37,7 +38,7 @@ static const struct tw_allocator counted = {
 	.context = &counted_bytes,
 };
 
-/* Before the first engine. */
+/* Call it before the first engine is created. */
 static int memory_count(void)
 {
 	return tw_memory_allocator_set(&counted);
@@ -45,7 +46,8 @@ static int memory_count(void)
 /* end */
 
 /* example: tw_memory_reserve tw_memory_cap_set */
-/* Memory for a million timeouts now, and for none beyond them. */
+/* Reserves memory for a million timeouts now, and allows no
+ * more. */
 static int memory_fix(void)
 {
 	int code = tw_memory_reserve(1000000);
@@ -82,8 +84,8 @@ static void requests_serve(struct tw_engine *engine)
 }
 
 /* example: tw_thread_attach tw_thread_detach */
-/* A thread that must not be slow at its first request, and that
- * lives on after its last one. */
+/* A thread whose first request must not be slow, and which
+ * continues to run after its last one. */
 static void *thread_main(void *arg)
 {
 	if (tw_thread_attach() < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Heartbeats at a fixed rate, and probes that become rare while nothing answers. */
+/* Heartbeats at a fixed rate, and probes that become rarer while
+ * the peer does not answer. */
 #include "check.h"
 
 struct peer {
@@ -20,7 +21,7 @@ static void on_heartbeat(struct tw_handle self, void *arg)
 /* example: tw_schedule_periodic */
 static const struct tw_kind heartbeat = TW_KIND(on_heartbeat, NULL);
 
-/* A heartbeat each 5 s, until the peer's handle is cancelled. */
+/* Sends a heartbeat each 5 s, until the handle is cancelled. */
 static int peer_watch(struct tw_engine *engine, struct peer *peer)
 {
 	struct tw_period period = TW_PERIOD_RATE(TW_S(5));
@@ -32,8 +33,8 @@ static int peer_watch(struct tw_engine *engine, struct peer *peer)
 /* end */
 
 /* example: tw_period_next */
-/* The callback of a chain: each time without an answer, the next
- * interval is twice as long. */
+/* The callback of a chain. While there is no answer, each interval
+ * is twice as long as the last. */
 static void on_probe(struct tw_handle self, void *arg)
 {
 	struct peer *peer = arg;
@@ -49,8 +50,8 @@ static void on_probe(struct tw_handle self, void *arg)
 static const struct tw_kind probe = TW_KIND(on_probe, NULL);
 
 /* example: tw_period_set */
-/* The callback of a poll: after an error it polls once a minute,
- * until it is scheduled anew. */
+/* Polls a peer. After an error it polls once a minute, until it is
+ * scheduled anew. */
 static void on_poll(struct tw_handle self, void *arg)
 {
 	struct peer *peer = arg;

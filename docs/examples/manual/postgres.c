@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Durable timers in PostgreSQL, inside transactions of the program's own. Needs a server. */
+/* Durable timers in PostgreSQL, in the same transactions as the
+ * program's own changes. Needs a server. */
 #include "check.h"
 
 #include <libpq-fe.h>
@@ -23,7 +24,7 @@ static void run_sql(PGconn *connection, const char *text)
 }
 
 /* example: tw_durable_postgres_finish_in */
-/* Exactly once, though the run may be repeated. */
+/* The effect happens exactly once, even if the run is repeated. */
 static int close_now(PGconn *connection,
 		     const struct tw_durable_self *self)
 {
@@ -116,7 +117,7 @@ static const struct tw_durable_postgres_spec closing = {
 };
 
 /* example: tw_durable_postgres_schedule_in */
-/* Inside the transaction that makes the order. */
+/* Called inside the transaction that makes the order. */
 static int close_later(PGconn *connection, int64_t due_ns,
 		       struct tw_durable_id *ret_id)
 {

@@ -19,7 +19,7 @@ static const struct tw_durable_kind mail =
 	TW_DURABLE_KIND("mail", on_mail, NULL);
 
 /* example: tw_durable_redis_options_init tw_durable_store_redis */
-/* The path of a socket, or "host:port". */
+/* `address`: the path of a socket, or "host:port". */
 static int store_make(const char *address,
 		      struct tw_durable_store *ret_store)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Deliveries of messages: each is tried until it works, or until its attempts are used up. */
+/* Delivers messages: tries each one until it works, or until its
+ * attempts are used up. */
 #include "check.h"
 
 struct message {
 	struct tw_retry_handle delivery;
-	int works_at; /* the attempt that works */
+	int works_at; /* the first attempt that succeeds */
 	int attempts;
 	int end;
 };
@@ -25,7 +26,7 @@ static int deliver(struct tw_retry_handle self, void *arg,
 }
 
 /* example: tw_retry_end_name */
-/* The hook of a kind: runs once, however the delivery has ended. */
+/* The hook of a kind: runs once, however the delivery ended. */
 static void on_ended(void *arg, enum tw_retry_end end,
 		     uint64_t attempts)
 {
@@ -58,7 +59,7 @@ static int deliveries_open(struct tw_engine *engine,
 /* end */
 
 /* example: tw_retry_submit tw_retry_submit_outcome_name */
-/* The first attempt is made at once, on the engine's thread. */
+/* The first attempt runs at once, on the engine's worker. */
 static int message_deliver(struct tw_retry *queue,
 			   struct message *message)
 {
@@ -73,7 +74,8 @@ static int message_deliver(struct tw_retry *queue,
 /* end */
 
 /* example: tw_retry_submit_failed */
-/* Tries it here; only a message that fails goes to the queue. */
+/* Tries it here; only if that fails, the message goes to the
+ * queue. */
 static int message_try(struct tw_retry *queue,
 		       struct message *message)
 {
@@ -95,7 +97,8 @@ static int ask(struct tw_retry_handle self, void *arg,
 }
 
 /* example: tw_retry_complete */
-/* The answer to an attempt that has returned TW_RETRY_PENDING. */
+/* Receives the answer to an attempt that has returned
+ * TW_RETRY_PENDING. */
 static void on_answer(struct tw_retry_handle attempt, bool accepted)
 {
 	int code = tw_retry_complete(
@@ -107,7 +110,7 @@ static void on_answer(struct tw_retry_handle attempt, bool accepted)
 /* end */
 
 /* example: tw_retry_cancel tw_retry_cancel_outcome_name */
-/* The message is not wanted any more. */
+/* The message is no longer wanted. */
 static void message_withdraw(struct message *message)
 {
 	int outcome = tw_retry_cancel(message->delivery);
@@ -151,14 +154,15 @@ static void request_free(void *request)
 }
 
 /* example: tw_retry_owns tw_keyed_owns */
-/* For tw_engine_stop: releases what belongs to the program. */
+/* The hand-back hook: releases arguments that belong to the
+ * program. */
 static void on_unexpired(void *context, struct tw_handle handle,
 			 const struct tw_kind *kind, void *arg,
 			 int64_t remaining_ns)
 {
 	(void)context, (void)handle, (void)remaining_ns;
 	if (tw_retry_owns(kind) || tw_keyed_owns(kind))
-		return; /* its own hook releases it */
+		return; /* the task's own hook releases it */
 	request_free(arg);
 }
 /* end */

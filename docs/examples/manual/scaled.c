@@ -20,7 +20,7 @@ static void on_idle(struct tw_handle self, void *arg)
 static const struct tw_kind idle = TW_KIND(on_idle, NULL);
 
 /* example: tw_scaled_create */
-/* Idle for 10 minutes at most; for 1 minute in any case. */
+/* A connection may be idle for 10 minutes, under pressure for 1. */
 static int server_begin(struct tw_engine *engine)
 {
 	return tw_scaled_create(engine, TW_MINUTES(1),
@@ -37,7 +37,7 @@ static int connection_open(struct connection *connection)
 /* end */
 
 /* example: tw_scaled_touch */
-/* False: it was idle for too long, and is being closed. */
+/* Returns false if it was idle too long, and is being closed. */
 static bool request_begin(struct connection *connection)
 {
 	return tw_scaled_touch(idle_timeouts, connection->idle) ==
@@ -46,7 +46,7 @@ static bool request_begin(struct connection *connection)
 /* end */
 
 /* example: tw_scaled_factor_set tw_scaled_factor_get */
-/* `used`: the part of the memory that is in use, 0 to 1. */
+/* `used`: the fraction of the memory that is in use, 0 to 1. */
 static int pressure_report(struct tw_engine *engine, double used)
 {
 	double factor = used < 0.8 ? 1 : (1 - used) / 0.2;
@@ -94,7 +94,8 @@ static void on_unexpired(void *context, struct tw_handle handle,
 /* end */
 
 /* example: tw_scaled_stop tw_scaled_destroy */
-/* Before the engine's end. Each open connection is reported. */
+/* Call it before the engine's stop. on_unexpired gets each open
+ * connection. */
 static int server_end(void)
 {
 	int code = tw_scaled_stop(idle_timeouts, on_unexpired, NULL,

@@ -52,7 +52,7 @@ static void connection_report(struct connection *connection)
 /* end */
 
 /* example: tw_scope_end */
-/* The peer has gone. Callbacks may still run. */
+/* The peer is gone. Callbacks may still run afterwards. */
 static void connection_cut(struct connection *connection)
 {
 	int64_t cancelled = tw_scope_end(connection->timeouts);
@@ -64,7 +64,7 @@ static void connection_cut(struct connection *connection)
 /* end */
 
 /* example: tw_scope_end_wait tw_scope_destroy */
-/* After it no callback uses the connection. */
+/* When it returns 0, no callback uses the connection any more. */
 static int connection_close(struct connection *connection)
 {
 	int code =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters and histograms, read and written. */
+/* Reads counters and histograms, and writes them as text. */
 #include "check.h"
 
 /* example: tw_stats_get */
@@ -17,8 +17,8 @@ static int work_report(struct tw_engine *engine)
 /* end */
 
 /* example: tw_histogram_get tw_histogram_percentile */
-/* 99 % of the callbacks began no later than this. The engine was
- * created with the option measure. */
+/* Returns the lateness that 99 % of the callbacks did not exceed.
+ * The engine needs the option `measure`. */
 static int64_t lateness_p99(struct tw_engine *engine)
 {
 	struct tw_histogram late = {.size = sizeof(late)};
@@ -30,7 +30,7 @@ static int64_t lateness_p99(struct tw_engine *engine)
 /* end */
 
 /* example: tw_group_histogram_get */
-/* The longest callback of all engines of a group. */
+/* Returns the longest callback of all engines of a group. */
 static int64_t longest_ns(struct tw_group *group)
 {
 	struct tw_histogram took = {.size = sizeof(took)};
@@ -53,7 +53,7 @@ static void answer_measured(struct tw_histogram *mine,
 /* end */
 
 /* example: tw_histogram_merge */
-/* When the threads have ended: their values together. */
+/* Call it when the threads have ended: merges their values. */
 static int answers_merge(struct tw_histogram *all,
 			 const struct tw_histogram *threads,
 			 size_t count)
@@ -67,7 +67,7 @@ static int answers_merge(struct tw_histogram *all,
 /* end */
 
 /* example: tw_histogram_subtract */
-/* Of two readings, a minute apart: 99 % of the new values. */
+/* The 99th percentile of the values between two readings. */
 static int64_t minute_p99(struct tw_histogram *later,
 			  const struct tw_histogram *earlier)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests, connections and leases: scheduled, asked about, moved and cancelled. */
+/* Timeouts of requests, connections and leases: how to schedule,
+ * inspect, move and cancel them. */
 #include "check.h"
 
 struct request {
@@ -33,7 +34,7 @@ static int request_send(struct tw_engine *engine,
 /* end */
 
 /* example: tw_schedule_at tw_engine_now */
-/* The whole of a request has half a second: both steps end then. */
+/* A request has half a second for both steps together. */
 static int steps_send(struct tw_engine *engine,
 		      struct request steps[2])
 {
@@ -55,7 +56,7 @@ static bool request_waits(const struct request *request)
 /* end */
 
 /* example: tw_timeout_get */
-/* How long the answer may still take; 0 if it is too late. */
+/* Returns how long the answer may still take; 0: it is too late. */
 static int64_t request_left_ns(const struct request *request)
 {
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
@@ -69,7 +70,7 @@ static int64_t request_left_ns(const struct request *request)
 /* end */
 
 /* example: tw_handle_is_set tw_handle_equal */
-/* Whether this request has that timeout. */
+/* Returns whether the timeout belongs to this request. */
 static bool request_has(const struct request *request,
 			struct tw_handle timeout)
 {
@@ -102,21 +103,21 @@ static void request_answered(struct request *request)
 /* end */
 
 /* example: tw_cancel_wait */
-/* Frees a request, even if on_late runs at this moment. Not for
- * callbacks: the engine's thread does not wait for itself. */
+/* Frees a request, even if on_late runs now. Not for callbacks: on
+ * the worker the call does not wait. */
 static int request_free(struct request *request)
 {
 	int outcome = tw_cancel_wait(request->timeout, TW_S(1));
 
 	if (outcome < 0)
-		return outcome; /* -ETIMEDOUT: on_late uses it */
+		return outcome; /* -ETIMEDOUT: on_late runs */
 	free(request);
 	return 0;
 }
 /* end */
 
 /* example: tw_reschedule */
-/* A packet has come: the next one may take 30 s from now on. */
+/* A packet has come: the 30 s until the next one begin anew. */
 static bool connection_packet(struct tw_handle idle)
 {
 	int outcome = tw_reschedule(idle, TW_S(30));

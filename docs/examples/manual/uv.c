@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Callbacks in the work queue of libuv. */
+/* Callbacks run in the work queue of libuv. */
 #include "check.h"
 
 #include <tickwheel/uv.h>
@@ -21,7 +21,8 @@ static int queue_open(struct tw_options *options, uv_loop_t *loop,
 /* end */
 
 /* example: tw_uv_flush */
-/* On the loop's thread, which would otherwise wait for itself. */
+/* For the loop's thread: a plain stop there would wait for
+ * itself. */
 static int timers_stop(struct tw_engine *engine,
 		       struct tw_uv *executor)
 {
@@ -35,7 +36,7 @@ static int timers_stop(struct tw_engine *engine,
 /* end */
 
 /* example: tw_uv_close */
-/* After the engines. */
+/* Call it when no engine uses the executor any more. */
 static int queue_close(uv_loop_t *loop, struct tw_uv *executor)
 {
 	while (tw_uv_close(executor) == -EBUSY)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Timers in the loop of libuv. */
+/* Timers in a loop of libuv. */
 #include "check.h"
 
 #include <tickwheel/uv_timer.h>
@@ -21,7 +21,7 @@ static int loop_open(uv_loop_t *loop, struct tw_uv_timers **ret)
 /* end */
 
 /* example: tw_uv_timers_close */
-/* When all timers are closed. */
+/* Call it when all timers are closed. */
 static int loop_end(uv_loop_t *loop, struct tw_uv_timers *timers)
 {
 	int code = tw_uv_timers_close(timers);
@@ -74,7 +74,7 @@ static void answered(struct tw_uv_timer *timer)
 /* end */
 
 /* example: tw_uv_timer_again tw_uv_timer_set_repeat */
-/* Idle for that long, counted from now on. */
+/* Lets the timer run when `ms` pass without another call. */
 static int idle_after(struct tw_uv_timer *timer, uint64_t ms)
 {
 	tw_uv_timer_set_repeat(timer, ms);
@@ -92,7 +92,7 @@ static void show(const struct tw_uv_timer *timer)
 /* end */
 
 /* example: tw_uv_timer_ref tw_uv_timer_unref tw_uv_timer_has_ref */
-/* The loop may end while this timer waits. */
+/* If `yes`, the loop may end while this timer waits. */
 static int in_background(struct tw_uv_timer *timer, bool yes)
 {
 	if (tw_uv_timer_has_ref(timer) == !yes)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process of a shop whose orders are cancelled if they are not paid in time. Any number of them
- * share a database of PostgreSQL, and each may be killed.
+ * One process of a shop that cancels orders if they are not paid in time. Any number of these
+ * processes share a PostgreSQL database, and each may be killed.
  *
  *     shop ADDRESS setup          makes the tables
  *     shop ADDRESS MILLISECONDS   obeys lines of its input: "order N", "pay N"
  *
- * The order and its timer are made in one transaction. A payment cancels the timer in the transaction
- * that notes it. The timer's run cancels the order, and ends the timer in the same transaction.
+ * One transaction makes the order and its timer. The transaction that records a payment also
+ * cancels the timer. The timer's run cancels the order, and ends the timer in the same transaction.
  */
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -29,7 +29,7 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* How many rows it has changed; -1: it has failed. */
+/* Runs a statement. Returns how many rows it has changed; -1: it has failed. */
 static int change(PGconn *connection, const char *text, const char *argument)
 {
 	PGresult *result = PQexecParams(connection, text, argument == NULL ? 0 : 1, NULL, &argument,
@@ -49,7 +49,8 @@ static PGconn *connect_or_fail(void)
 	return connection;
 }
 
-/* True: committed. A reply that is lost with the connection is no "no". */
+/* Ends the transaction. Returns true if it was committed. After false it may still have been
+ * committed, if the connection broke before the reply. */
 static bool end(PGconn *connection, bool good)
 {
 	return change(connection, good ? "COMMIT" : "ROLLBACK", NULL) >= 0 && good;
@@ -67,7 +68,7 @@ static bool order_cancel(PGconn *connection, const struct tw_durable_self *self,
 	return end(connection, good);
 }
 
-/* Runs on the engine's thread: a shop with more to do would hand it to a pool. */
+/* Runs on the engine's worker. A shop with more orders would use a pool of threads. */
 static int on_due(const struct tw_durable_self *self, const void *payload, size_t bytes)
 {
 	PGconn *connection = PQconnectdb(address);
@@ -110,7 +111,7 @@ static bool order_make(PGconn *connection, const char *order, long ms)
 	return end(connection, good);
 }
 
-/* False: too late, or there is no such order. */
+/* Returns false if it is too late, or there is no such order. */
 static bool order_pay(PGconn *connection, const char *order)
 {
 	bool good = change(connection, "BEGIN", NULL) >= 0;
@@ -118,7 +119,7 @@ static bool order_pay(PGconn *connection, const char *order)
 		good ? tw_durable_postgres_cancel_key_in(connection, SCHEMA, order, strlen(order))
 		     : -1;
 
-	/* ATTEMPTED: a run has begun and was taken back, so the order is open still. */
+	/* ATTEMPTED: a run had begun and was rolled back, so the order is still open. */
 	good = (outcome == TW_DURABLE_DONE || outcome == TW_DURABLE_ATTEMPTED) &&
 	       change(connection,
 		      "UPDATE orders SET state = 'paid' WHERE id = $1 AND state = 'open'",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Two processes of the shop on one server, which this script starts; one of them is killed again and again.
+"""Two processes of the shop share one server, which this script starts. The script kills one of them again and again.
 
 usage: try.py SHOP [ROUNDS]. Each order must be paid or cancelled, and cancelled exactly once.
 """
@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/dura
 from server import Server  # noqa: E402
 
 SHOP, ROUNDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4
-# Half an hour, made short.
+# Stands for half an hour.
 TIME_MS = 700
 
 
@@ -48,7 +48,7 @@ def main():
                 number += 1
                 if random.choice(shops).ask(f"order {number}"):
                     made.append(str(number))
-                # Paid at some time, by either process, or never.
+                # Paid at a random time, by either process, or never.
                 order = str(random.randint(1, 2 * number))
                 if random.choice(shops).ask(f"pay {order}"):
                     paid.add(order)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The page of the shop in Chromium, by the WebDriver protocol: open an order, pay, wait until one closes.
+"""Tests the page of the shop in Chromium, with the WebDriver protocol: opens orders, pays one, waits until one closes.
 
 usage: browser.py ORDER_AUTO_CLOSE [FOLDER]
 
-With FOLDER it leaves pictures of the page there: light, dark, narrow. Skipped (code 77) without chromedriver, unless
-TESTS_BROWSER_REQUIRED is set.
+With FOLDER it writes pictures of the page there: light, dark, narrow. Without chromedriver it exits with code 77,
+unless TESTS_BROWSER_REQUIRED is set.
 
 Seen to fail: a page without its button; one that shows no rows.
 """
@@ -29,7 +29,7 @@ ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-s
 
 class Browser:
     def __init__(self, folder):
-        # It says the port that it has chosen.
+        # The server prints the port that it has chosen.
         self.driver = subprocess.Popen([shutil.which("chromedriver"), "--port=0"], stdout=subprocess.PIPE, text=True)
         for line in self.driver.stdout:
             if "started successfully on port" in line:

@@ -28,7 +28,7 @@ static int name_read(const char *text, struct tw_durable_id *ret)
 	       text[end] == '\0' && ret->serial != 0;
 }
 
-/* A second line of the same order changes nothing for its reader. */
+/* Writes a line for the order. If a crash repeats this, the reader ignores the second line. */
 static int closed_note(struct tw_durable_id id)
 {
 	char line[ORDER_NAME + 1];
@@ -39,7 +39,7 @@ static int closed_note(struct tw_durable_id id)
 											     : -EIO;
 }
 
-/* After a crash in here it runs again, with the same id. */
+/* If the process crashes in this function, the timer runs again, with the same id. */
 static int on_close(const struct tw_durable_self *self, const void *payload, size_t bytes)
 {
 	(void)payload;
@@ -50,7 +50,8 @@ static int on_close(const struct tw_durable_self *self, const void *payload, siz
 static const struct tw_retry_schedule again = TW_RETRY_EXPONENTIAL(TW_S(1), TW_S(30), 200, 10);
 static const struct tw_durable_kind close_kind = TW_DURABLE_KIND("order-close", on_close, &again);
 
-/* The answer for the call that is under way. The context of each call points to its own. */
+/* The outcome of the call that is under way. The `context` of each call points to its own
+ * answer. */
 struct answer {
 	int outcome, status;
 };
@@ -72,7 +73,7 @@ static enum order_code code_of(int error)
 									: ORDER_FAILED;
 }
 
-/* Waits for the commit. Then the acknowledgement has come. */
+/* Waits for the commit. On return the acknowledgement has come. */
 static enum order_code stored(const struct answer *answer)
 {
 	int error = tw_durable_flush(timers, TW_NEVER);
@@ -83,8 +84,8 @@ static enum order_code stored(const struct answer *answer)
 }
 
 /*
- * An attempt to close it had begun, and a crash or a full disk cut it off. Its line may be there, so
- * it is closed, and the line is written again.
+ * An attempt to close the order had begun, and a crash or a full disk interrupted it. Its line may
+ * have been written. So the order counts as closed, and the line is written again.
  */
 static enum order_code half_closed(struct tw_durable_id id)
 {
@@ -125,7 +126,7 @@ enum order_code order_pay(const char *name)
 	if (!name_read(name, &id))
 		return ORDER_GONE;
 	result = tw_durable_cancel(timers, id, &answer);
-	/* It is closed, or closes now. */
+	/* The order is closed, or is closing now. */
 	if (result == TW_DURABLE_RUNNING || result == TW_DURABLE_ABSENT)
 		return ORDER_GONE;
 	if (result < 0 && result != -EINPROGRESS)
@@ -175,10 +176,10 @@ int orders_begin(const char *file, const char *closed, int64_t close_after_ns)
 		error = tw_durable_store_file(file, &options.store);
 	if (error != 0)
 		return error;
-	/* Each request waits for its commit, so that none gains by waiting for others. */
+	/* Each request waits for its own commit, so a window would only delay it. */
 	options.window_ns = 0;
 	options.acked = on_acked;
-	/* The file may be on a disk in memory, for a trial. */
+	/* Allows a file on a file system in memory, for trials. */
 	options.level = TW_DURABLE_LEVEL_PROCESS;
 	return tw_durable_open(engine, kinds, 1, &options, &timers);
 }

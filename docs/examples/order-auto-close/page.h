@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of the shop. It asks for the open orders once a second. */
+/* The page of the shop. It requests the open orders once a second. */
 #ifndef PAGE_H
 #define PAGE_H
 

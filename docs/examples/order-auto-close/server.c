@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small shop: orders that close by themselves after some time, unless they are paid.
+ * A small shop: orders close by themselves after some time if they are not paid.
  *
  *     order-auto-close FILE CLOSED PORT [SECONDS]      PORT 0: any; SECONDS until an order closes: 1800
  *
@@ -9,8 +9,8 @@
  *     GET  /orders        those that close first
  *     POST /pay/NAME      200: paid, and it will never close; 409: it is closed, or was paid before
  *
- * 503: try again later; 500: the file has failed, restart. A request is answered when its change is
- * on the disk.
+ * 503: try again later. 500: the file has failed; restart the server. The server answers a request
+ * when the change is on the disk.
  */
 #include "orders.h"
 #include "page.h"
@@ -103,7 +103,7 @@ static void on_end(evutil_socket_t number, short what, void *base)
 	event_base_loopbreak(base);
 }
 
-/* Port 0: any that is free. Returns the port, or 0. */
+/* Listens on a port; 0: any free port. Returns the port, or 0 on failure. */
 static int listen_on(struct evhttp *http, int port)
 {
 	struct evhttp_bound_socket *bound =

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A shop that runs, for the two tests of this folder."""
+"""Runs the shop for the two tests of this folder."""
 import json
 import pathlib
 import subprocess
@@ -33,7 +33,7 @@ class Shop:
             raise SystemExit(f"the shop ended with {code}")
 
     def ask(self, path, post=True):
-        """The status and the answer; None: there was no answer, and nothing is known."""
+        """Returns the status and the answer. None: there was no answer, so the outcome is unknown."""
         request = urllib.request.Request(self.url + path, method="POST" if post else "GET")
         try:
             with urllib.request.urlopen(request, timeout=20) as answer:
@@ -47,5 +47,5 @@ class Shop:
         return self.ask("orders", post=False)[1]["orders"]
 
     def closed(self):
-        """The names in the file, each as often as it is there."""
+        """Returns the names in the file, with repetitions."""
         return self.closed_file.read_text(encoding="ascii").split() if self.closed_file.exists() else []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Customers open orders and pay for some, while the shop is killed ten times with signal 9. Then the disk is full.
+"""Customers open orders and pay for some, while the script kills the shop ten times (signal 9). Then the disk is full.
 
 usage: try.py ORDER_AUTO_CLOSE
 
@@ -25,7 +25,7 @@ over = threading.Event()
 
 
 def need(holds, *what):
-    """Ends the thread; main() looks at `wrong`."""
+    """Ends the calling thread; main() reads `wrong`."""
     if not holds:
         wrong.append(" ".join(map(str, what)))
         sys.exit("wrong: " + wrong[-1])
@@ -49,7 +49,7 @@ def customer(shop):
             continue
         need(answer[0] == 201, answer)
         opened.add(answer[1]["order"])
-        # Some pay at once, some at the last moment, some never.
+        # Some customers pay at once, some at the last moment, some never.
         if random.random() < 0.6:
             time.sleep(random.choice((0, 0, 0.95, 1)))
             pay(shop, answer[1]["order"])
@@ -84,7 +84,7 @@ def kills(program):
 
 
 def full_disk(program, folder):
-    """In a file system of 24 MiB, of which another file leaves little."""
+    """Runs the shop in a file system of 24 MiB, which another file nearly fills."""
     shop = Shop(program, folder, 600)
     shop.start()
     first = shop.ask("orders")[1]["order"]
@@ -116,7 +116,7 @@ def full_disk(program, folder):
 
 
 def inside(program):
-    """In a mount namespace of its own, as root there."""
+    """Mounts a file system and runs full_disk in it. Called as root in a mount namespace of its own."""
     with tempfile.TemporaryDirectory() as folder:
         command = [shutil.which("mount") or "false", "-t", "tmpfs", "-o", "size=24m", "none", folder]
         if subprocess.run(command, check=False, capture_output=True).returncode != 0:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A shop that fails half of the time, and a notifier that is killed ten times with signal 9.
+"""Plays a shop that fails half of the time, and kills the notifier ten times with signal 9.
 
 usage: kills.py NOTIFIER [ORDERS] [--postgres | --redis]
 
-With --postgres or --redis there are two notifiers, on a server that this script starts, and one of them is killed at a time.
+With --postgres or --redis there are two notifiers, on a server that this script starts; it kills one of them at a time.
 Ends with 0 if each order was notified, and all notifications of an order had the same id.
 """
 import contextlib

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Notifies a shop of its payments by HTTP, again and again at growing intervals until the shop has
- * answered 200. The notifications are durable timers, so they outlive this process: kill it at any
+ * Notifies a shop of its payments by HTTP, and repeats this at growing intervals until the shop
+ * answers 200. The notifications are durable timers, so they outlive this process: kill it at any
  * time, and start it again.
  *
  *     notifier STORE accept ORDERS DIVISOR    stores a notification for each order, and ends
  *     notifier STORE serve PORT DIVISOR       notifies until it is ended by SIGTERM
  *
- * STORE is a file, or "postgres:ADDRESS" or "redis:ADDRESS": then several processes may serve at once,
- * on any machine.
+ * STORE is a file, "postgres:ADDRESS" or "redis:ADDRESS". With the latter two, several processes
+ * may serve at once, on any machine.
  *
  * The intervals are those of a payment (15 s, 15 s, 30 s, 3 m, ...) divided by DIVISOR.
  */
@@ -71,7 +71,8 @@ static int shop_post(const char *request, size_t bytes)
 	return status;
 }
 
-/* The id is the same in each attempt, and after each restart: the shop knows a repetition by it. */
+/* The id is the same in each attempt, and after each restart, so the shop can recognise a
+ * repetition. */
 static int on_notify(const struct tw_durable_self *self, const void *order, size_t bytes)
 {
 	char request[512];
@@ -100,7 +101,7 @@ static void intervals_set(int64_t divisor)
 	}
 }
 
-/* The key makes a second call for the same order harmless. */
+/* Each timer has the order as its key, so a second call for the same order does no harm. */
 static int accept_orders(struct tw_durable *timers, long count)
 {
 	char order[32];
@@ -128,7 +129,7 @@ static int wait_for_the_end(const sigset_t *ends)
 
 #ifdef NOTIFIER_POSTGRES
 
-/* Makes the tables, if they are not there. */
+/* Makes the tables if they do not exist. */
 static int postgres_prepare(const char *address)
 {
 	PGconn *connection = PQconnectdb(address);
@@ -151,7 +152,7 @@ static int postgres_store(const char *address, struct tw_durable_store *ret_stor
 		return -1;
 	options.address = address;
 	options.schema = "notifier";
-	/* Others take over what a dead process had after so long. */
+	/* When a process has died, others take over its timers after this time. */
 	options.session_ns = TW_S(2);
 	return tw_durable_store_postgres(&options, ret_store);
 }

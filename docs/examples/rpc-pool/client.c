@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The references to a call, and who drops each:
+ * The references to a call, and what drops each:
  *
  *     the caller's      call_release
  *     the table's       the end of the call, which takes it out of the table
  *     the timeout's     its finaliser, which runs exactly once, however the timeout ends
  *     the reader's      the reader, when it has passed on the answer
  *
- * The end is one compare-and-swap of the outcome. Its winner does all the rest: it cancels the
- * timeout, takes the call out of the table, and runs the hook. A loser only drops its reference.
+ * A call ends by one compare-and-swap of its outcome. The thread whose swap succeeds does
+ * everything else: it cancels the timeout, takes the call out of the table, and runs the hook. The
+ * other threads only drop their references.
  */
 #include "client.h"
 
@@ -23,7 +24,7 @@ enum { BUCKETS = 1024 };
 
 struct call {
 	struct client *client;
-	struct call *next; /* in its bucket */
+	struct call *next; /* the next call in its bucket */
 	uint64_t id;
 	struct tw_handle limit;
 	call_ended *ended;
@@ -48,7 +49,8 @@ int64_t calls_alive(void)
 	return alive;
 }
 
-/* Only a thread that has a reference, or holds the lock of the table that has one, may add one. */
+/* Adds a reference. The thread must have a reference itself, or hold the table's lock while the
+ * table has one. */
 static void call_hold(struct call *call)
 {
 	atomic_fetch_add_explicit(&call->references, 1, memory_order_relaxed);
@@ -56,7 +58,8 @@ static void call_hold(struct call *call)
 
 void call_release(struct call *call)
 {
-	/* Release: what this thread did with it. Acquire: the last one sees what all others did. */
+	/* Release: the last thread sees what this thread did with the call. Acquire: this thread,
+	 * if it is the last, sees what all others did. Only then may it free the call. */
 	if (atomic_fetch_sub_explicit(&call->references, 1, memory_order_acq_rel) == 1) {
 		alive--;
 		free(call);
@@ -84,7 +87,7 @@ static void table_remove(struct client *client, struct call *call)
 	pthread_mutex_unlock(&client->table_lock);
 }
 
-/* A reference to the call with this id, or NULL if it has ended. */
+/* Returns a reference to the call with this id, or NULL if the call has ended. */
 static struct call *table_find(struct client *client, uint64_t id)
 {
 	struct call *call;
@@ -99,14 +102,15 @@ static struct call *table_find(struct client *client, uint64_t id)
 	return call;
 }
 
-/* The caller has a reference. True: this call of the function has ended it. */
+/* Ends a call; the caller must have a reference to it. Returns true if this caller has ended it. */
 static bool call_end(struct call *call, enum outcome outcome, uint64_t answer)
 {
 	int pending = CALL_PENDING;
 
 	if (!atomic_compare_exchange_strong(&call->outcome, &pending, (int)outcome))
 		return false;
-	/* If its callback runs, that one has lost, or is this very function: no need to wait. */
+	/* No need to wait for the timeout's callback. If it runs, either it has lost the swap, or
+	 * it has called this function. */
 	tw_cancel(call->limit);
 	table_remove(call->client, call);
 	call->ended(call->arg, outcome, answer);
@@ -159,8 +163,9 @@ int client_call(struct client *client, uint64_t value, int64_t limit_ns, call_en
 	call->references = 3; /* the caller's, the table's, the timeout's */
 	table_add(client, call);
 	/*
-	 * Before the request is sent: no answer can come before the handle is there. The time limit
-	 * can, and the schedule writes the handle before its callback runs.
+	 * Schedules the timeout before the request is sent, so no answer can come before the handle
+	 * is set. The timeout may expire before tw_schedule returns, but the handle is written
+	 * before its callback runs.
 	 */
 	error = tw_schedule(client->engine, limit_ns, &limit, call, &call->limit);
 	if (error != 0) {
@@ -169,13 +174,13 @@ int client_call(struct client *client, uint64_t value, int64_t limit_ns, call_en
 		call_release(call);
 		return error;
 	}
-	/* If it was not sent, it is not answered: the time limit ends it. */
+	/* If the send fails, no answer comes, and the time limit ends the call. */
 	request_send(client, call, value);
 	*ret_call = call;
 	return 0;
 }
 
-/* Until the other end closes. */
+/* The reader's thread: runs until the other end closes the connection. */
 static void *client_read(void *arg)
 {
 	struct client *client = arg;
@@ -185,7 +190,7 @@ static void *client_read(void *arg)
 		struct call *call = table_find(client, answer.id);
 
 		if (call == NULL)
-			continue; /* late: it has ended */
+			continue; /* a late answer: the call has ended */
 		call_end(call, CALL_ANSWERED, answer.value);
 		call_release(call);
 	}
@@ -208,7 +213,7 @@ struct client *client_create(struct tw_engine *engine, int fd)
 	return NULL;
 }
 
-/* A reference to some call that has not ended, or NULL. */
+/* Returns a reference to any call that has not ended, or NULL. */
 static struct call *table_any(struct client *client)
 {
 	struct call *call = NULL;
@@ -228,12 +233,14 @@ void client_destroy(struct client *client)
 
 	shutdown(client->fd, SHUT_RDWR);
 	pthread_join(client->reader, NULL);
-	/* The worker may be ending one at this moment: its table reference goes with it. */
+	/* The worker may be ending one of the calls at this moment. It then takes that call out of
+	 * the table. */
 	while ((call = table_any(client)) != NULL) {
 		call_cancel(call);
 		call_release(call);
 	}
-	/* No call is in the table, but a callback may still be on its way out of it. */
+	/* No call is in the table any more, but the callback of a timeout may not have returned
+	 * yet. */
 	tw_engine_flush(client->engine, TW_NEVER);
 	close(client->fd);
 	pthread_mutex_destroy(&client->send_lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of one connection for many threads. A call ends in one of three ways, which race: its
- * answer, its time limit, or a cancel. It ends exactly once, and is freed when its last reference is
- * dropped.
+ * A client that many threads share, with one connection. A call ends by its answer, by its time
+ * limit, or by a cancel; these three race. Each call ends exactly once, and is freed when its last
+ * reference is dropped.
  */
 #ifndef RPC_POOL_CLIENT_H
 #define RPC_POOL_CLIENT_H
@@ -14,7 +14,7 @@
 struct client;
 struct call;
 
-/* On the wire, both ways. */
+/* A request or an answer on the connection. */
 struct message {
 	uint64_t id;
 	uint64_t value;
@@ -28,7 +28,8 @@ enum outcome { CALL_PENDING, CALL_ANSWERED, CALL_TIMED_OUT, CALL_CANCELLED };
  */
 typedef void call_ended(void *arg, enum outcome outcome, uint64_t answer);
 
-/* Takes over a connected stream socket, and reads it in a thread of its own. NULL: no memory. */
+/* Takes over a connected stream socket, and creates a thread that reads it. Returns NULL if there
+ * is no memory. */
 struct client *client_create(struct tw_engine *engine, int fd);
 
 /* Cancels the calls that are left. No other thread may use the client any more. */
@@ -41,13 +42,13 @@ void client_destroy(struct client *client);
 int client_call(struct client *client, uint64_t value, int64_t limit_ns, call_ended *ended,
 		void *arg, struct call **ret_call);
 
-/* True if this cancel has ended the call. Any thread that has a reference may do it. */
+/* Returns true if this cancel has ended the call. Any thread that has a reference may call it. */
 bool call_cancel(struct call *call);
 
-/* Drops a reference. The call itself goes on. */
+/* Drops a reference. The call itself continues. */
 void call_release(struct call *call);
 
-/* Calls that are not freed yet. */
+/* Returns the number of calls that are not freed yet. */
 int64_t calls_alive(void);
 
 #endif

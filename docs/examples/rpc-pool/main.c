@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four threads, many calls, and a far end that answers some late and some never. What each outcome
- * gets depends on the machine; that a call ends once and is freed once does not.
+ * Four threads make many calls to a server that answers some late and some never. How many calls
+ * get which outcome depends on the machine. On each machine, each call must end once and be freed
+ * once.
  *
  *     rpc-pool [CALLS]      calls of each thread: 5000
  *
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 enum { THREADS = 4, WINDOW = 64, DUELS = 20000, DUEL_S = 3 };
-/* The lowest digit of a request says what its caller does with it. */
+/* The lowest digit of a request says how its caller and the server treat it. */
 enum plan { WAITS_FOR_EVER, NEVER_ANSWERED, CANCELLED, RACES };
 
 static _Atomic uint64_t outcomes[4], wrong;
@@ -52,7 +53,7 @@ static void on_ended(void *arg, enum outcome outcome, uint64_t answer)
 	wrong += outcome == CALL_ANSWERED && answer != ~request->value;
 }
 
-/* The same each time for a thread. */
+/* A random number; each thread has the same sequence in each run of the program. */
 static uint64_t dice(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -66,7 +67,7 @@ static int64_t limit_of(enum plan plan, uint64_t *state)
 	return TW_US(dice(state) % 3000);
 }
 
-/* A window of calls is open at a time; the oldest is cancelled, if so planned, and released. */
+/* Keeps a window of calls open. Cancels the oldest one if its plan says so, and releases it. */
 static void *caller_run(void *arg)
 {
 	struct caller *caller = arg;
@@ -104,7 +105,7 @@ static void answer_one(int fd, struct message *held, size_t *count, size_t which
 	(void)!send(fd, &answer, sizeof(answer), MSG_NOSIGNAL);
 }
 
-/* The far end: holds up to 100 requests, and answers one of them for each that comes. */
+/* The server: holds up to 100 requests, and answers one of them for each that comes. */
 static void *far_end(void *arg)
 {
 	int fd = *(int *)arg;
@@ -129,7 +130,7 @@ static void *far_end(void *arg)
 	}
 }
 
-/* Whatever the races: once, and by an outcome that its plan allows. */
+/* Whatever the races did, the call must have ended once, by an outcome that its plan allows. */
 static void request_check(const struct request *request)
 {
 	enum plan plan = (enum plan)(request->value % 4);
@@ -163,14 +164,16 @@ static void callers_check(struct caller *callers)
 static _Atomic(struct call *) duel_call;
 static atomic_bool duel_begins;
 
-/* Spins first: a thread that yields on a busy machine is away for milliseconds. */
+/* Spins first, because on a busy machine a thread that yields does not run again for
+ * milliseconds. */
 static void duel_pause(unsigned *spins)
 {
 	if (++*spins % 65536 == 0)
 		sched_yield();
 }
 
-/* NULL: its turn is over. The client's address: the end. */
+/* The second thread of the duels. `duel_call` is the call to cancel, NULL between two duels, and
+ * the client's address at the end. */
 static void *duel_second(void *arg)
 {
 	struct call *call;
@@ -191,7 +194,8 @@ static void *duel_second(void *arg)
 	return NULL;
 }
 
-/* Two threads cancel the same call at the same moment, again and again; fewer if it takes long. */
+/* Lets two threads cancel the same call at the same moment, many times; fewer times if that takes
+ * long. */
 static void duel_run(struct client *client)
 {
 	static struct request requests[DUELS];
@@ -232,7 +236,7 @@ static int run(struct tw_engine *engine, uint64_t calls, int *ends)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(callers[i].thread, NULL);
 	duel_run(client);
-	/* The calls that are open now are cancelled. */
+	/* Cancels the calls that are still open. */
 	client_destroy(client);
 	pthread_join(other, NULL);
 	close(ends[1]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that die together: a connection has one for being idle and one for each request that is
- * under way; when it closes, one call cancels them all, and says of each whether it was in time.
+ * Timeouts that end together. A connection has an idle timeout, and one timeout for each request
+ * that is under way. When the connection closes, one call cancels all of them, and reports for each
+ * whether it was in time.
  *
- * 1,000 connections in virtual time, in loop mode: after its close nothing reaches a connection any
- * more. With a worker thread a callback may be running then, which its outcome says: tw_cancel_wait
- * for that one.
+ * It plays 1,000 connections in virtual time, in loop mode. There no callback runs for a connection
+ * after its close. With a worker thread, a callback may still run at the close. Its outcome is then
+ * TW_CANCEL_RUNNING: call tw_cancel_wait for it.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 enum { CONNECTIONS = 1000, REQUESTS = 7, TIMEOUTS = REQUESTS + 1 };
 
 struct connection {
-	struct tw_handle timeouts[TIMEOUTS]; /* the idle one is the last */
+	struct tw_handle timeouts[TIMEOUTS]; /* the last one is the idle timeout */
 	bool closed;
 };
 
@@ -30,7 +31,7 @@ static void on_request(struct tw_handle self, void *arg)
 	requests_late++;
 }
 
-/* Whatever of it has run, or runs now (this one), is not cancelled; all the rest is. */
+/* Cancels all timeouts of the connection except those that have run or run now. */
 static void connection_close(struct connection *connection)
 {
 	int done = tw_cancel_many(connection->timeouts, TIMEOUTS, NULL);
@@ -51,7 +52,8 @@ static void on_idle(struct tw_handle self, void *arg)
 
 static const struct tw_kind request = TW_KIND(on_request, NULL), idle = TW_KIND(on_idle, NULL);
 
-/* One reading of the clock, one word to the worker, for all that a connection begins with. */
+/* Schedules all timeouts of a new connection with one reading of the clock and one notification of
+ * the worker. */
 static int connection_open(struct tw_engine *engine, struct connection *connection, int number)
 {
 	struct tw_item items[TIMEOUTS];
@@ -65,7 +67,7 @@ static int connection_open(struct tw_engine *engine, struct connection *connecti
 		       : -1;
 }
 
-/* Half of the peers close after 50 ms; the others are found idle. */
+/* Half of the peers close after 50 ms; the idle timeouts close the others. */
 static void play(struct tw_clock *clock, struct tw_engine *engine, struct connection *connections)
 {
 	for (int64_t ms = 1; ms <= 300; ms++) {

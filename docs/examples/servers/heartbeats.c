@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heartbeats of 50,000 connections: one periodic timeout for each, from its accept to its close.
- * Every packet pushes it out by a reschedule, so only silence is ever noticed: after 20 s of it the
- * peer is asked for a sign of life, and after the third question without an answer it is gone.
+ * Heartbeats of 50,000 connections: each has one periodic timeout, from its accept to its close.
+ * Every packet reschedules the timeout, so it expires only after silence. After 20 s of silence the
+ * server asks the peer for a sign of life. After the third question without an answer, it treats
+ * the peer as dead.
  *
- * The network is played, twenty minutes of it in virtual time: peers talk, fall silent, answer, and
- * die.
+ * The program simulates twenty minutes of the network in virtual time: peers talk, fall silent,
+ * answer, and die.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@ enum { CONNECTIONS = 50000, SECONDS = 1200, SILENCE_S = 20, QUESTIONS = 3 };
 
 struct connection {
 	struct tw_handle heartbeat;
-	int64_t dies_at_s; /* the peer, unheard */
+	int64_t dies_at_s; /* the peer dies then, without notice */
 	unsigned unanswered;
 	bool answer_comes;
 	bool open;
@@ -31,8 +32,8 @@ static void on_packet(struct connection *connection)
 	packets++;
 	connection->unanswered = 0;
 	/*
-	 * No new timeout, no cancel: usually two stores. It is open, so there is nothing that could
-	 * reject.
+	 * No new timeout and no cancel: usually only two stores. The connection is open, so the
+	 * reschedule cannot fail.
 	 */
 	tw_reschedule(connection->heartbeat, TW_S(SILENCE_S));
 }
@@ -43,7 +44,8 @@ static void on_silence(struct tw_handle self, void *arg)
 
 	(void)self;
 	if (connection->unanswered == QUESTIONS) {
-		/* From inside its own run: no further one begins, and `on_closed` follows. */
+		/* A cancel inside the timeout's own run: no further run begins, and `on_closed`
+		 * follows. */
 		tw_cancel(connection->heartbeat);
 		return;
 	}
@@ -72,7 +74,7 @@ static void on_closed(void *arg, enum tw_end end)
 
 static const struct tw_kind heartbeat = TW_KIND(on_silence, on_closed);
 
-/* The same each time. */
+/* A random number; the sequence is the same in each run of the program. */
 static uint64_t dice(void)
 {
 	static uint64_t state = 1;
@@ -98,7 +100,8 @@ static int accept_all(struct tw_engine *engine)
 	return 0;
 }
 
-/* A second of packets: answers to what was asked, and what peers say by themselves. */
+/* Plays the packets of one second: answers to questions, and packets that peers send by
+ * themselves. */
 static void second_play(void)
 {
 	for (int i = 0; i < CONNECTIONS; i++) {
@@ -132,7 +135,8 @@ int main(void)
 	}
 	for (int i = 0; i < CONNECTIONS; i++)
 		died += connections[i].dies_at_s != INT64_MAX;
-	/* The server ends: what is open is handed back, and each is told once. */
+	/* The server ends. The stop hands back the timeouts of open connections; on_closed runs
+	 * once for each. */
 	tw_engine_stop(engine, NULL, NULL, TW_NEVER);
 	printf("%" PRIu64 " packets, %" PRIu64 " questions\n", packets, questions);
 	printf("%" PRIu64 " died, %" PRIu64 " noticed after %" PRIu64 " s at most, %" PRIu64

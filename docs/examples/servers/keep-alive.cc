@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // HTTP/1.1 keep-alive with coroutines. A connection may be idle for 5 seconds between requests, and a request has 2
-// seconds to arrive whole. Each connection is one coroutine: `with_timeout` bounds each read. The far end is played by
-// a script in virtual time; a server would wait for a socket instead.
+// seconds to arrive whole. Each connection is one coroutine: `with_timeout` bounds each read. A script plays the
+// clients in virtual time; a real server would wait for a socket instead.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ struct line {
 	std::string text;
 };
 
-// Stands for a socket: gives the script's lines, each after its pause.
+// Takes the place of a socket: returns the script's lines, each after its pause.
 class peer
 {
       public:
@@ -26,7 +26,7 @@ class peer
 	{
 	}
 
-	// An empty line also ends a connection that was stopped.
+	// Returns an empty line at the end of the script, and if the sleep was stopped.
 	tw::task<std::string> read()
 	{
 		if (at_ == script_.size())

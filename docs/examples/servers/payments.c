@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call-backs of payments: a merchant is told that an order is paid, and told again by the usual
- * table (15 s, 15 s, 30 s, 3 m, 10 m, 20 m, three times 30 m, 1 h, three times 3 h, twice 6 h)
- * until he says that he knows; in the end somebody has to look at it.
+ * Notifications of payments. The server notifies a merchant that an order is paid. It repeats this
+ * by the usual table (15 s, 15 s, 30 s, 3 m, 10 m, 20 m, three times 30 m, 1 h, three times 3 h,
+ * twice 6 h) until the merchant confirms. If the table is used up, a person must look at the order.
  *
- * A day and more in virtual time. Each merchant is down for a while of his own.
+ * The program plays more than a day in virtual time. Each merchant is down for a different time.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static const struct tw_retry_schedule by_table = TW_RETRY_READY(TW_RETRY_FORM_PA
 static uint64_t attempts_of[32], delivered, given_up;
 static int64_t last_ns;
 
-/* In a server: send the request, return TW_RETRY_PENDING, and complete when the answer is there. */
+/* A real server would send the request, return TW_RETRY_PENDING, and call tw_retry_complete when
+ * the answer comes. */
 static int notify(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	const struct order *order = arg;
@@ -33,7 +34,7 @@ static int notify(struct tw_retry_handle self, void *arg, uint64_t attempt)
 	return last_ns >= order->merchant_up_ns ? TW_RETRY_DONE : TW_RETRY_AGAIN;
 }
 
-/* Once for each order, however it ends. */
+/* Runs once for each order, however its task ends. */
 static void notified(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	(void)arg;
@@ -49,7 +50,7 @@ static const struct tw_retry_kind notification = TW_RETRY_KIND(notify, notified,
 static int submit_all(struct tw_engine *engine, struct tw_retry *queue, struct order *orders)
 {
 	for (int i = 0; i < ORDERS; i++) {
-		/* Most merchants are there; the others are down from a moment to two days. */
+		/* Most merchants are up; the others are down for between a moment and two days. */
 		int64_t down_ns = i % 4 != 0 ? 0 : TW_HOURS(48) / ORDERS * i / ORDERS * i;
 
 		orders[i] = (struct order){engine, down_ns};
@@ -59,7 +60,7 @@ static int submit_all(struct tw_engine *engine, struct tw_retry *queue, struct o
 	return 0;
 }
 
-/* From one due time to the next, until nothing is left to be done. */
+/* Moves the clock from one due time to the next, until no task is left. */
 static void run_all(struct tw_clock *clock, struct tw_engine *engine, struct tw_retry *queue)
 {
 	while (tw_retry_pending(queue) > 0) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of two replicas over TCP, in one thread with an event loop: each call has a time limit,
- * is sent to the other replica too when the first one is slow (hedged), and is tried again if need
- * be. A call is a task of a queue of retries; an answer or the time limit completes its attempt,
- * and who is second is told so (-ESTALE). A replica that is not needed any more is told to drop the
- * call.
+ * A client of two replicas over TCP, in one thread with an event loop. Each call has a time limit.
+ * If the first replica is slow, the call is also sent to the other one (hedged). If no answer comes
+ * within the time limit, the call is tried again. A call is a task of a queue of retries. The
+ * answer or the time limit completes its attempt; the second of the two gets -ESTALE. The client
+ * then asks a replica that has not answered to drop the call.
  */
 #include "rpc-replica.h"
 
@@ -15,12 +15,12 @@
 static struct call {
 	struct tw_retry_handle attempt;
 	struct tw_handle hedge, limit;
-	unsigned asked; /* bit per replica */
+	unsigned asked; /* a bit for each replica */
 } calls[CALLS];
 static struct replica replicas[REPLICAS] = {{.number = 0}, {.number = 1}};
 static unsigned hedged, repeated, answered, given_up;
 
-/* What cannot be sent is not answered: the hedge and the limit see to that. */
+/* A failed send is ignored: no answer comes then, and the hedge or the time limit handles that. */
 static void call_send(struct call *call, uint32_t replica, uint32_t what)
 {
 	struct message message = {(uint32_t)(call - calls), what};
@@ -30,7 +30,7 @@ static void call_send(struct call *call, uint32_t replica, uint32_t what)
 	call->asked |= (what == REQUEST ? 1U : 0U) << replica;
 }
 
-/* The attempt is over: its timers, and whoever was asked and has not answered. */
+/* The attempt is over: cancels its timers, and the call at replicas that have not answered. */
 static void attempt_end(struct call *call)
 {
 	tw_cancel(call->hedge);
@@ -86,7 +86,7 @@ static const struct tw_retry_schedule backoff =
 	TW_RETRY_EXPONENTIAL(TW_MS(20), TW_MS(100), 200, TW_RETRY_JITTER_EQUAL);
 static const struct tw_retry_kind call_kind = TW_RETRY_KIND(call_try, call_ended, &backoff, 3);
 
-/* False: the connection is broken, or who is at its other end. */
+/* Returns false if the connection or the replica at its other end is broken. */
 static bool answer_read(uint32_t replica)
 {
 	struct message answer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The far end of rpc-client.c: a replica with a thread and a connection, which is slow in a way of its own.
+ * The server side of rpc-client.c: a replica with a thread and a connection. Each replica is slow
+ * in a different way.
  */
 #ifndef RPC_REPLICA_H
 #define RPC_REPLICA_H
@@ -14,7 +15,7 @@
 
 enum { CALLS = 200, REPLICAS = 2, REQUEST = 1, DROP = 2 };
 
-/* An answer is the request once more. */
+/* A request or an answer. An answer repeats its request. */
 struct message {
 	uint32_t call, what;
 };
@@ -23,11 +24,12 @@ struct replica {
 	unsigned number;
 	int listener, client;
 	unsigned heard[CALLS];
-	bool held[CALLS]; /* asked, and not answered */
+	bool held[CALLS]; /* requests that have not been answered */
 	pthread_t thread;
 };
 
-/* The first one never answers some calls, both miss some the first time, and one call for ever. */
+/* The first replica never answers some calls. Both ignore some calls the first time, and one call
+ * for ever. */
 static bool replica_is_slow(struct replica *self, uint32_t id)
 {
 	return id == CALLS - 1 || (id % 10 == 4 && self->number == 0) ||
@@ -53,7 +55,7 @@ static void *replica_main(void *arg)
 	return NULL;
 }
 
-/* Listens, answers, and is connected to. */
+/* Starts the replica's thread, and connects a client to it. */
 static bool replica_open(struct replica *self)
 {
 	struct sockaddr_in address = {AF_INET, 0, {htonl(INADDR_LOOPBACK)}, {0}};
@@ -69,7 +71,7 @@ static bool replica_open(struct replica *self)
 	       pthread_create(&self->thread, NULL, replica_main, self) == 0;
 }
 
-/* How many calls it has still to do for a client that has gone. */
+/* Ends the replica. Returns how many calls it still holds for the client. */
 static unsigned replica_close(struct replica *self)
 {
 	unsigned left = 0;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Alarms over tickwheel: how timeouts of a worker thread reach an event loop.
+ * Alarms on top of tickwheel: how timeouts of a worker thread reach an event loop.
  *
  *   worker   dispatch hook: links the batch of expired alarms, prepends it to `due` with one
  *            compare-and-swap, and writes to the eventfd: one write per batch
  *   loop     alarms_run: takes all of `due` with one exchange, calls tw_due_run for each, so
  *            callback and finaliser run on the loop's thread
  *
- * The hook accepts every timeout and cannot fail, because the link and the copy of tw_due live
- * inside the alarm: no callback ever runs on the worker.
+ * The hook accepts every timeout and cannot fail, because the link and the copy of tw_due are
+ * inside the alarm. So no callback ever runs on the worker.
  *
  * With --loop there is no worker: the event loop waits for the engine's descriptor, and alarms_run
- * polls, which runs what is due at once.
+ * polls, which runs the due timeouts at once.
  *
- * An alarm's memory is released by the timeout's finaliser alone, which tickwheel runs exactly once
- * however the timeout ended. So alarm_clear need not ask who won: after TW_CANCEL_DONE the alarm is
- * gone; after TW_CANCEL_RUNNING it is on its way, finds no owner, and goes when it has run.
+ * Only the timeout's finaliser frees an alarm. tickwheel runs it exactly once, however the timeout
+ * ended. So alarm_clear need not look at the outcome of the cancel. After TW_CANCEL_DONE the alarm
+ * is freed. After TW_CANCEL_RUNNING it is on its way to the loop; its callback finds no owner, and
+ * the finaliser frees it afterwards.
  */
 #include "alarms.h"
 
@@ -27,19 +28,19 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* Lateness is counted in steps of 10 µs up to 1 s; what is later counts as the last step. */
+/* Lateness is counted in steps of 10 µs up to 1 s; greater lateness counts in the last step. */
 #define LATENESS_STEP_US 10
 #define LATENESS_STEPS 100000
 
 struct alarm {
-	/* Worker, then loop: handed over by `due` of struct alarms. */
+	/* Used by the worker, then by the loop; handed over through `due` of struct alarms. */
 	struct alarm *next;
 	struct tw_due timeout;
-	/* Loop only, constant. */
+	/* Used by the loop only, and constant. */
 	struct alarms *alarms;
 	int64_t deadline_ns;
 	alarm_ring *ring;
-	/* Loop only. */
+	/* Used by the loop only. */
 	struct tw_handle handle;
 	void *owner;
 };
@@ -48,9 +49,11 @@ struct alarms {
 	struct tw_engine *engine;
 	bool loop;
 	int wake_fd; /* with a worker */
-	/* Expired alarms, the newest first. Release by the hook, acquire by alarms_run. */
+	/* Expired alarms, the newest first. The hook writes it with release, alarms_run reads it
+	 * with acquire. */
 	_Atomic(struct alarm *) due;
-	/* Finalised timeouts by enum tw_end. Atomic: handing back happens on the worker. */
+	/* How many timeouts were finalised, by enum tw_end. Atomic, because hand-backs run on the
+	 * worker. */
 	atomic_uint_fast64_t ended[3];
 	uint64_t set_count;
 	struct alarms_figures figures;
@@ -59,7 +62,7 @@ struct alarms {
 
 static void wake(struct alarms *alarms)
 {
-	/* Fails only when the counter is full, and then the loop has been woken already. */
+	/* The write fails only if the counter is full; then the loop has already been woken. */
 	ssize_t written = write(alarms->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
 	(void)written;
 }
@@ -154,7 +157,7 @@ static void on_end(void *arg, enum tw_end end)
 {
 	struct alarm *alarm = arg;
 
-	/* Relaxed: a count; the account reads it after tw_engine_stop has returned. */
+	/* RELAXED: only a count, which the account reads after tw_engine_stop has returned. */
 	atomic_fetch_add_explicit(&alarm->alarms->ended[end], 1, memory_order_relaxed);
 	free(alarm);
 }
@@ -240,7 +243,7 @@ int alarms_stop(struct alarms *alarms)
 {
 	int rc;
 
-	/* Stop waits for the due timeouts that this very thread has to run. */
+	/* The stop waits for the due timeouts, which this thread itself must run. */
 	while ((rc = tw_engine_stop(alarms->engine, NULL, NULL, TW_MS(1))) == -ETIMEDOUT)
 		alarms_run(alarms);
 	return rc;
@@ -268,7 +271,8 @@ int64_t alarms_now_ns(struct alarms *alarms)
 	return tw_engine_now(alarms->engine);
 }
 
-/* The upper end of the step that holds the `percent`-th lateness, but no more than the largest. */
+/* Returns the upper end of the step with the `percent`-th percentile, but at most the greatest
+ * lateness. */
 static uint64_t lateness_us(const struct alarms *alarms, uint64_t percent)
 {
 	uint64_t total = alarms->figures.rung_count + alarms->figures.overtaken_count;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One-shot alarms for an event loop: the only room that knows tickwheel.
+ * One-shot alarms for an event loop. Only this part of the server uses tickwheel.
  *
- * Every function here belongs to the loop's thread, and alarms ring on it: the engine's worker only
- * passes on what is due, so what an alarm is about needs neither a lock nor an atomic.
+ * Only the loop's thread may call these functions, and alarms ring on it. The engine's worker only
+ * passes on the due timeouts. So the data to which an alarm belongs needs neither a lock nor
+ * atomics.
  *
- * An alarm is set once and rings at most once. Whoever set it keeps the pointer until the alarm
- * rings or until alarm_clear, whichever comes first; after either it must forget the pointer. A
- * cleared alarm never rings, even if its timeout has expired and is on its way already.
+ * An alarm is set once and rings at most once. The owner of an alarm keeps the pointer until the
+ * alarm rings or is cleared, and must not use it afterwards. A cleared alarm never rings, even if
+ * its timeout has already expired and is on its way to the loop.
  */
 #ifndef TTL_SERVER_ALARMS_H
 #define TTL_SERVER_ALARMS_H
@@ -20,38 +21,40 @@ struct alarm;
 struct alarms;
 struct tw_stats;
 
-/* What an alarm does on the loop's thread. */
+/* The function that an alarm calls on the loop's thread. */
 typedef void alarm_ring(void *owner);
 
-/* What happened to expired timeouts, the ones whose alarm was cleared on the way included. */
+/* Figures about expired timeouts, including those whose alarm was cleared after the expiry. */
 struct alarms_figures {
 	uint64_t rung_count;
-	/* Cleared after the expiry and before the ring: the race, won by the clearing. */
+	/* Alarms that were cleared after the expiry and before the ring, so that the clear won the
+	 * race. */
 	uint64_t overtaken_count;
 	uint64_t early_count;
-	/* From the deadline to the loop: up to a tick by design, the rest is waiting for CPU. */
+	/* The time from the deadline to the ring: up to a tick by design, the rest is waiting for
+	 * CPU. */
 	uint64_t lateness_p50_us;
 	uint64_t lateness_p99_us;
 	uint64_t lateness_max_us;
 };
 
-/* `loop`: without a worker. 0, or a negative errno value. */
+/* `loop`: without a worker thread. Returns 0, or a negative errno value. */
 int alarms_create(uint64_t tick_ns, bool loop, struct alarms **ret_alarms);
-/* After alarms_stop. NULL is accepted. */
+/* Must be called after alarms_stop. NULL is accepted. */
 void alarms_destroy(struct alarms *alarms);
 
-/* A file descriptor that becomes readable when alarms_run has something to do. */
+/* Returns a descriptor that becomes readable when alarms_run has something to do. */
 int alarms_fd(const struct alarms *alarms);
 void alarms_run(struct alarms *alarms);
 
-/* Stops the engine; alarms that did not ring have ended by then: their owners must not clear them.
- * 0, or a negative errno value. */
+/* Stops the engine. On return all alarms have ended, including those that did not ring, so their
+ * owners must not clear them. Returns 0, or a negative errno value. */
 int alarms_stop(struct alarms *alarms);
 
-/* The clock that deadlines count in. */
+/* Returns the time of the clock in which deadlines are given. */
 int64_t alarms_now_ns(struct alarms *alarms);
 
-/* 0, or a negative errno value (no memory; stopped). */
+/* Returns 0, or a negative errno value (no memory, or stopped). */
 int alarm_set(struct alarms *alarms, int64_t deadline_ns, alarm_ring *ring, void *owner,
 	      struct alarm **ret_alarm);
 /* NULL is accepted. */
@@ -60,8 +63,9 @@ void alarm_clear(struct alarm *alarm);
 void alarms_figures_get(const struct alarms *alarms, struct alarms_figures *ret_figures);
 void alarms_stats_get(struct alarms *alarms, struct tw_stats *ret_stats);
 
-/* Prints the account of all alarms ever set, after alarms_stop; returns how many were lost, plus
- * how many the engine counts otherwise. 0 is the only good answer. */
+/* Prints the account of all alarms ever set; must be called after alarms_stop. Returns how many
+ * alarms were lost, plus the differences to the engine's own counters. Any result other than 0 is
+ * an error. */
 uint64_t alarms_account(struct alarms *alarms, FILE *stream);
 
 #endif

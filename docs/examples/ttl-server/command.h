@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A command while it is served, and the functions that serve them. Each replies exactly once. */
+/* A command that is being served, and the functions that serve commands. Each function replies
+ * exactly once. */
 #ifndef TTL_SERVER_COMMAND_H
 #define TTL_SERVER_COMMAND_H
 
@@ -18,24 +19,24 @@ struct call {
 	const struct command *command;
 	const struct span *args;
 	size_t arg_count;
-	/* Read once per command. */
+	/* The time, which is read once for each command. */
 	int64_t now_ns;
 };
 
 struct command {
-	/* In lower case, as errors show it. */
+	/* The name in lower case, as errors show it. */
 	const char *name;
 	void (*serve)(const struct call *call);
-	/* The name included. */
+	/* The number of arguments, including the name. */
 	size_t args_min;
 	size_t args_max;
-	/* Of the times in the arguments and the reply. */
+	/* The unit of the times in the arguments and in the reply. */
 	int64_t unit_ns;
 };
 
-/* commands.c: the entry of the key in this argument, or NULL. */
+/* commands.c: returns the entry of the key in this argument, or NULL. */
 struct entry *call_find(const struct call *call, size_t arg);
-/* times.c: `amount` units from `from_ns`; false when that is out of range. */
+/* times.c: computes `amount` units after `from_ns`. Returns false if that is out of range. */
 bool deadline_after(int64_t from_ns, int64_t amount, int64_t unit_ns, int64_t *ret_ns);
 void reply_invalid_expire(const struct call *call);
 

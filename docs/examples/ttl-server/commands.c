@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of commands, and the short ones. Times become deadlines on the engine's clock in the functions
- * that serve them; "now" is read once per command.
+ * The table of commands, and the functions of the short ones. The functions convert times to
+ * deadlines of the engine's clock. The clock is read once for each command.
  */
 #include "command.h"
 
 #include <ctype.h>
 #include <event2/buffer.h>
 
-/* How much of a command's name an error shows. */
+/* The most bytes of a command's name that an error shows. */
 #define NAME_SHOWN_BYTES 64
 
 struct entry *call_find(const struct call *call, size_t arg)
@@ -45,13 +45,13 @@ static void serve_flushall(const struct call *call)
 	reply_status(call->out, "OK");
 }
 
-/* What redis-cli asks when it connects. */
+/* COMMAND, which redis-cli sends when it connects. */
 static void serve_command(const struct call *call)
 {
 	reply_array(call->out, 0);
 }
 
-/* CONFIG GET, which redis-benchmark asks: every setting is empty. */
+/* CONFIG GET, which redis-benchmark sends. Every setting is empty. */
 static void serve_config(const struct call *call)
 {
 	reply_array(call->out, 2);
@@ -112,7 +112,7 @@ static const struct command *find_command(struct span name)
 	return NULL;
 }
 
-/* An error is one line of text, whatever bytes the client sent. */
+/* The error must be one line of text, whatever bytes the client sent. */
 static void reply_unknown(struct evbuffer *out, struct span name)
 {
 	char shown[NAME_SHOWN_BYTES + 1] = "";

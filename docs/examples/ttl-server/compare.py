@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The same load on ttl-server and on the real redis-server, in turns; prints the medians as a table.
+"""Puts the same load on ttl-server and on the real redis-server, in turns, and prints the medians as a table.
 
 usage: compare.py PATH-OF-TTL-SERVER [ROUNDS [REQUESTS]]    (exit 77: redis-server or redis-tools are missing)
 
 Each round starts both servers anew, in an order that alternates, without persistence. redis-benchmark is the
-client. Then 100,000 keys of 1 to 3 s are loaded; how many are still in memory after their deadline is seen by
-DBSIZE every 20 ms.
+client. Then it loads 100,000 keys of 1 to 3 s. DBSIZE, every 20 ms, shows how many are still in memory after
+their deadline.
 """
 import csv
 import os
@@ -74,7 +74,7 @@ class Server:
 
 
 def expiry(server):
-    """CPU and memory of the keys, and the keys that are in memory after their deadline."""
+    """Returns the CPU and the memory that the keys take, and how many are in memory after their deadline."""
     ttls = [random.randint(1000, 3000) for _ in range(KEYS)]
     lines = "".join(f"SET e:{i} value PX {ttl}\r\n" for i, ttl in enumerate(ttls)).encode()
     before_mib = server.memory_mib()

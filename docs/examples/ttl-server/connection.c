@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client's connection: reads requests, writes replies, is closed when idle.
+ * A client's connection: reads requests and writes replies. The server closes it when it is idle.
  *
- * The idle alarm is not moved on traffic, which may come a million times a second: traffic only
- * notes the time. When the alarm rings it is set again for what remains since the last traffic, or
- * the connection is closed. One alarm per idle period and connection, whatever the traffic.
+ * Traffic may come a million times a second, so it does not move the idle alarm, but only records
+ * the time. When the alarm rings, it is set again for the rest of the idle time since the last
+ * traffic, or the connection is closed. So each connection sets one alarm for each idle period,
+ * whatever the traffic.
  */
 #include "reply.h"
 #include "server.h"
@@ -19,9 +20,10 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-/* A client that does not read its replies is not read from beyond this. */
+/* If a client does not read its replies and this many bytes wait, the server reads nothing more
+ * from it. */
 #define OUTPUT_BYTES_MAX (4u << 20)
-/* How long a client that was rejected may go on sending before it is cut off. */
+/* How long a rejected client may continue to send before its connection is closed. */
 #define LINGER_NS TW_S(5)
 
 struct connection {
@@ -30,9 +32,9 @@ struct connection {
 	struct bufferevent *io;
 	struct alarm *idle;
 	int64_t last_traffic_ns;
-	/* Serves nothing more; closes when the replies are written. */
+	/* No more requests are served; the connection is closed when the replies are written. */
 	bool closing;
-	/* And discards what the client still sends, so that it comes to read the error. */
+	/* Also, input is discarded, so that the client comes to read the error. */
 	bool lingering;
 };
 
@@ -73,8 +75,8 @@ static void on_linger(void *owner)
 }
 
 /*
- * A client that sends a large request reads when it has sent all of it. Were its bytes left unread,
- * the system would reset the connection, and the client would lose the error that waits there.
+ * A client that sends a large request reads only when it has sent all of it. If the server left its
+ * bytes unread, the system would reset the connection, and the client would lose the error reply.
  */
 static void reject(struct connection *connection, const char *error)
 {
@@ -88,7 +90,7 @@ static void reject(struct connection *connection, const char *error)
 					  connection, &connection->idle) == 0;
 }
 
-/* Serves one request of `input`; returns the bytes it took, 0 when there is no whole request. */
+/* Serves one request of `input`. Returns how many bytes it took; 0 if there is no whole request. */
 static size_t serve_one(struct connection *connection, struct span input)
 {
 	struct server *server = connection->server;
@@ -100,7 +102,7 @@ static size_t serve_one(struct connection *connection, struct span input)
 			!command_serve(server, bufferevent_get_output(connection->io));
 		return bytes;
 	case RESP_MORE:
-		/* Do not wake up, and parse again, before there is a chance. */
+		/* Do not wake up and parse again before so many bytes are there. */
 		bufferevent_setwatermark(connection->io, EV_READ, bytes, 0);
 		return 0;
 	case RESP_TOO_LARGE:
@@ -151,7 +153,7 @@ static void on_readable(struct bufferevent *io, void *context)
 		serve(connection);
 }
 
-/* All replies are written. */
+/* Called when all replies are written. */
 static void on_written(struct bufferevent *io, void *context)
 {
 	struct connection *connection = context;
@@ -215,7 +217,7 @@ void connection_open(struct server *server, int fd)
 void connections_close(struct server *server)
 {
 	while (!LIST_EMPTY(&server->connections)) {
-		/* The engine has stopped: what alarm there was has ended. */
+		/* The engine has stopped, so an alarm of the connection has already ended. */
 		LIST_FIRST(&server->connections)->idle = NULL;
 		close_connection(LIST_FIRST(&server->connections));
 	}

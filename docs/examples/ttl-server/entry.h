@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A key, its value and its deadline, as the table has them. For the files of the store alone. */
+/* A key, its value and its deadline, as the table has them. Only the files of the store include
+ * this. */
 #ifndef TTL_SERVER_ENTRY_H
 #define TTL_SERVER_ENTRY_H
 
-/* The entry that uthash has no memory for says so, instead of ending the program. */
+/* If uthash has no memory for an entry, it clears the entry's `store` instead of ending the
+ * program. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(entry) ((entry)->store = NULL)
 

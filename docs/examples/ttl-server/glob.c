@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns of MATCH: *, ?, [abc], [^abc], [a-z], and \ before a byte that stands for itself. */
+/* Patterns of MATCH: *, ?, [abc], [^abc], [a-z], and \ before a byte that is taken literally. */
 #include "resp.h"
 
-/* The byte at `*at`, that behind a \ where one stands there; moves `*at` behind it. */
+/* Returns the byte at `*at`, or the byte after it if that is a \, and moves `*at` behind the
+ * byte. */
 static char take_byte(struct span pattern, size_t *at)
 {
 	if (pattern.bytes[*at] == '\\' && *at + 1 < pattern.count)
@@ -10,7 +11,8 @@ static char take_byte(struct span pattern, size_t *at)
 	return pattern.bytes[(*at)++];
 }
 
-/* `*at` is behind the [, and then behind the ]. Without a ] the class goes on to the end. */
+/* `*at` begins behind the [, and ends behind the ]. Without a ], the class extends to the end of
+ * the pattern. */
 static bool class_has(struct span pattern, size_t *at, char byte)
 {
 	bool negated = *at < pattern.count && pattern.bytes[*at] == '^';
@@ -32,7 +34,7 @@ static bool class_has(struct span pattern, size_t *at, char byte)
 	return found != negated;
 }
 
-/* One part of a pattern that is no *; moves `*at` behind it. */
+/* Compares a byte with one part of a pattern that is no *, and moves `*at` behind the part. */
 static bool part_matches(struct span pattern, size_t *at, char byte)
 {
 	switch (pattern.bytes[*at]) {
@@ -48,8 +50,9 @@ static bool part_matches(struct span pattern, size_t *at, char byte)
 }
 
 /*
- * When a part does not match, the last * takes one byte more. What is before that * never has to be looked
- * at again, so no pattern takes more than pattern times text steps.
+ * When a part does not match, the last * takes one byte more. The parts before that * need not be
+ * compared again. So the number of steps is at most the length of the pattern times that of the
+ * text.
  */
 bool glob_matches(struct span pattern, struct span text)
 {

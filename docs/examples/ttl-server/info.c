@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The report of INFO. Every figure is counted where it happens; here they are only printed. */
+/* The report of INFO. Other files count the figures; this one only prints them. */
 #include "reply.h"
 #include "server.h"
 
@@ -55,7 +55,8 @@ static void print_engine(struct evbuffer *text, const struct server *server)
 	figure(text, "tw_expired", stats.expired);
 	figure(text, "tw_cancelled", stats.cancelled);
 	figure(text, "tw_unexpired", stats.unexpired);
-	/* Exact at rest; while timeouts expire it may be off by the ones of this moment. */
+	/* Exact while nothing happens. While timeouts expire, it may be wrong by those that expire
+	 * at this moment. */
 	evbuffer_add_printf(text, "tw_lost:%" PRId64 "\r\n",
 			    (int64_t)(stats.scheduled - accounted));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server of keys that expire, in the Redis protocol: libevent's loop on this thread, tickwheel's
- * worker on its own, or with --loop none at all. Reads the options, opens the port, runs the loop, and ends with an account.
+ * A server of keys that expire, with the Redis protocol. libevent's loop runs on this thread, and
+ * tickwheel's worker on a thread of its own; with --loop there is no worker. main reads the
+ * options, opens the port, runs the loop, and prints an account at the end.
  */
 #include "server.h"
 
@@ -123,7 +124,7 @@ static struct evconnlistener *open_port(struct server *server, uint16_t port)
 	return listener;
 }
 
-/* Until a signal, or a failure; false for the latter. */
+/* Runs until a signal or a failure. Returns false after a failure. */
 static bool run_loop(struct server *server, uint16_t port)
 {
 	struct event *events[] = {
@@ -150,7 +151,8 @@ static bool run_loop(struct server *server, uint16_t port)
 	return good;
 }
 
-/* The engine first: from then on no alarm exists, and the rest can be freed in any order. */
+/* Stops the engine first. From then on no alarm exists, and everything else can be freed in any
+ * order. */
 static bool shut_down(struct server *server)
 {
 	int rc = alarms_stop(server->alarms);
@@ -173,8 +175,8 @@ int main(int argc, char **argv)
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* Without this, glibc keeps small freed blocks apart and joins them all at once some day:
-	 * with 50,000 keys expired, the loop was seen to stand still for 40 ms. */
+	/* Without this, glibc keeps small freed blocks apart, and joins all of them at once later.
+	 * After 50,000 keys had expired, this delayed the loop for 40 ms. */
 	mallopt(M_MXFAST, 0);
 	server.idle_ns = options.idle_ns;
 	server.tick_ns = options.tick_ns;

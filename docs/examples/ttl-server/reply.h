@@ -10,13 +10,13 @@ struct evbuffer;
 void reply_status(struct evbuffer *out, const char *status);
 /* `message` begins with its code word: "ERR …". */
 void reply_error(struct evbuffer *out, const char *message);
-/* The same of a word, which stands in quotes between the two. It must have no line end. */
+/* The same, with `word` in quotes between `before` and `after`. The word must have no line end. */
 void reply_error_about(struct evbuffer *out, const char *before, const char *word,
 		       const char *after);
 void reply_integer(struct evbuffer *out, int64_t number);
 void reply_bulk(struct evbuffer *out, struct span bytes);
 void reply_nil(struct evbuffer *out);
-/* `count` replies must follow. */
+/* Begins an array. The caller must append `count` replies. */
 void reply_array(struct evbuffer *out, size_t count);
 
 #endif

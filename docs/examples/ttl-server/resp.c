@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests of the Redis protocol; see resp.h. Keeps no state: an incomplete request is parsed again
- * when the bytes that were missing are there. */
+/* Parses requests of the Redis protocol; see resp.h. The parser keeps no state: it parses an
+ * incomplete request again when the missing bytes have come. */
 #include "resp.h"
 
 #include <ctype.h>
@@ -29,7 +29,7 @@ static enum resp_result take_line_end(struct cursor *cursor)
 	return RESP_DONE;
 }
 
-/* "<mark><number>\r\n" */
+/* Parses "<mark><number>\r\n". */
 static enum resp_result take_number(struct cursor *cursor, char mark, size_t max,
 				    size_t *ret_number)
 {
@@ -50,7 +50,8 @@ static enum resp_result take_number(struct cursor *cursor, char mark, size_t max
 	return take_line_end(cursor);
 }
 
-/* "$<bytes>\r\n<the bytes>\r\n"; on RESP_MORE `*ret_missing` bytes at least are missing. */
+/* Parses "$<bytes>\r\n<the bytes>\r\n". After RESP_MORE, at least `*ret_missing` bytes are
+ * missing. */
 static enum resp_result take_bulk(struct cursor *cursor, struct span *ret_bulk, size_t *ret_missing)
 {
 	size_t bytes;
@@ -83,7 +84,7 @@ static enum resp_result parse_array(struct span input, struct request *ret_reque
 	return result;
 }
 
-/* False: more words than a request may have. */
+/* Returns false if there are more words than a request may have. */
 static bool split_words(struct cursor line, struct request *ret_request)
 {
 	size_t count = 0;
@@ -106,7 +107,7 @@ static bool split_words(struct cursor line, struct request *ret_request)
 	return true;
 }
 
-/* Words between blanks, without quoting. */
+/* An inline request: words separated by blanks, without quoting. */
 static enum resp_result parse_inline(struct span input, struct request *ret_request,
 				     size_t *ret_bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SCAN: some keys, and the cursor for the next call; 0 begins and ends. A key that is there from the first
- * call to the last is returned at least once, whatever comes and goes meanwhile (store_scan says why). The
- * server keeps nothing between two calls.
+ * SCAN: returns some keys, and the cursor for the next call. The cursor 0 begins a scan, and marks
+ * its end. A key that is there from the first call to the last is returned at least once, whatever
+ * keys come and go meanwhile (slots.c says why). The server keeps no state between two calls.
  */
 #include "command.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define COUNT_DEFAULT 10
-/* Empty slots that one call passes over for each key that it is to return. */
+/* How many empty slots one call may pass for each key that it should return. */
 #define SLOTS_PER_KEY 10
 
 struct scan {
@@ -35,7 +35,7 @@ static void on_key(void *context, struct span key)
 	reply_bulk(scan->keys, key);
 }
 
-/* Decimal, the whole range. */
+/* Parses a cursor: a decimal number of the whole range. */
 static bool parse_cursor(struct span span, uint64_t *ret_cursor)
 {
 	uint64_t cursor = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all rooms of the server share. Everything here belongs to the loop's thread. */
+/* The state that all parts of the server share. Only the loop's thread uses it. */
 #ifndef TTL_SERVER_SERVER_H
 #define TTL_SERVER_SERVER_H
 
@@ -18,21 +18,23 @@ struct server {
 	struct alarms *alarms;
 	struct store store;
 	LIST_HEAD(, connection) connections;
-	/* A connection without traffic for so long is closed; 0: never. */
+	/* A connection without traffic for this time is closed; 0: never. */
 	int64_t idle_ns;
 	uint64_t tick_ns;
 	uint64_t connection_count;
 	uint64_t accepted_count;
 	uint64_t idle_closed_count;
 	uint64_t command_count;
-	/* The request being served: one at a time, so one for all connections. */
+	/* The request that is being served. Only one is served at a time, so all connections share
+	 * this. */
 	struct request request;
 };
 
-/* commands.c: serves server->request; false: close the connection after the reply. */
+/* commands.c: serves server->request. Returns false if the connection must be closed after the
+ * reply. */
 bool command_serve(struct server *server, struct evbuffer *out);
 
-/* info.c: the report that INFO replies. */
+/* info.c: writes the reply of INFO. */
 void info_reply(struct server *server, struct evbuffer *out);
 
 /* connection.c */

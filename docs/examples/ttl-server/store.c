@@ -2,8 +2,9 @@
 /*
  * The keys, their values and their expiry; see store.h.
  *
- * An entry owns at most one alarm. Replacing a deadline sets the new alarm before it clears the old
- * one: a failure changes nothing, and the cleared alarm can no longer touch the entry.
+ * An entry owns at most one alarm. To replace a deadline, the store sets the new alarm before it
+ * clears the old one. So a failure changes nothing, and the cleared alarm can no longer touch the
+ * entry.
  */
 #include "entry.h"
 
@@ -47,7 +48,7 @@ static void free_entry(struct entry *entry)
 	free(entry);
 }
 
-/* In the table, without a value yet. */
+/* Adds an entry to the table, still without a value. */
 static struct entry *add_entry(struct store *store, struct span key)
 {
 	struct entry *entry = calloc(1, sizeof(*entry) + key.count);

@@ -2,9 +2,9 @@
 /*
  * The keys, their values and their expiry.
  *
- * A key is gone at its deadline to the nanosecond: every look-up compares. Its alarm then releases
- * the memory. The table is uthash: one header, nothing to link, and the links lie inside the entry,
- * so a key costs no second allocation and finding its neighbours in a debugger takes no tool.
+ * A key is gone exactly at its deadline, because every lookup compares the times. The alarm of the
+ * key then releases the memory. The table is uthash, which is one header and needs no library. Its
+ * links are inside the entry, so a key needs no second allocation.
  */
 #ifndef TTL_SERVER_STORE_H
 #define TTL_SERVER_STORE_H
@@ -24,30 +24,32 @@ struct store {
 	uint64_t expired_count;
 };
 
-/* Keys, the ones past their deadline and not released yet included. */
+/* Returns the number of keys, including those that are past their deadline and not yet released. */
 uint64_t store_count(const struct store *store);
 
-/* NULL when there is none at `now_ns`. */
+/* Returns the entry of a key, or NULL if there is none at `now_ns`. */
 struct entry *store_find(struct store *store, struct span key, int64_t now_ns);
 struct span entry_value(const struct entry *entry);
 int64_t entry_deadline_ns(const struct entry *entry);
 
-/* Creates or replaces. 0, or a negative errno value and everything is as before. */
+/* Creates or replaces a key. Returns 0, or a negative errno value; then nothing has changed. */
 int store_set(struct store *store, struct span key, struct span value, int64_t deadline_ns);
-/* Moves the deadline; STORE_NEVER takes it away. 0, or a negative errno value. */
+/* Moves the deadline; STORE_NEVER removes it. Returns 0, or a negative errno value. */
 int store_expire(struct entry *entry, int64_t deadline_ns);
 void store_remove(struct entry *entry);
 void store_clear(struct store *store);
 
 typedef void store_visit(void *context, struct span key);
 /*
- * Visits the keys of one slot of the table that live at `now_ns`, and returns the cursor for the next call:
- * 0 begins, and 0 is the end. `visit` must not change the table.
+ * Visits the keys of one slot of the table that exist at `now_ns`, and returns the cursor for the
+ * next call. A cursor of 0 begins the walk; a result of 0 is its end. `visit` must not change the
+ * table.
  */
 uint64_t store_scan(struct store *store, uint64_t cursor, int64_t now_ns, store_visit *visit,
 		    void *context);
 
-/* Frees everything after alarms_stop: the alarms have ended and are left alone. */
+/* Frees everything. Must be called after alarms_stop: the alarms have ended then, and are not
+ * touched. */
 void store_done(struct store *store);
 
 #endif

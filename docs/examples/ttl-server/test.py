@@ -4,9 +4,9 @@
 
 usage: test.py PATH-OF-TTL-SERVER    (exit 77: redis-tools are missing)
 
-Server and test live on one machine and one CLOCK_MONOTONIC, so what the server may answer is known
-exactly: a deadline lies between two instants that the test has seen, and an answer was given between
-two others. No check of "not early" or "not after the deadline" has a tolerance.
+Server and test run on one machine with one CLOCK_MONOTONIC. So the test knows exactly which answers are
+right: a deadline lies between two instants that the test has read, and an answer was given between
+two others. The checks of "not early" and "not after the deadline" have no tolerance.
 """
 import csv
 import heapq
@@ -22,7 +22,7 @@ import time
 
 MS = 1_000_000
 ACCOUNT = re.compile(r"scheduled (\d+) = expired (\d+) \+ cancelled (\d+) \+ handed back (\d+); lost (\d+)")
-# The wheel promises a tick; the rest is how long a loaded machine may keep a thread waiting.
+# The wheel's own lateness is at most a tick; the rest is for a loaded machine, which may keep a thread waiting.
 LATENESS_P99_US = 100_000
 LATENESS_MAX_US = 1_000_000
 
@@ -41,7 +41,7 @@ def sleep_until(instant):
 
 
 def resp(*args):
-  """A request as clients send it."""
+  """Returns a request as clients send it."""
   parts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
   return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
 
@@ -67,7 +67,7 @@ class Server:
     check(f"errors: 0, replies: {len(requests)}" in out, out)
 
   def benchmark(self, *args):
-    """The rate in requests per second."""
+    """Returns the rate in requests per second."""
     command = ["redis-benchmark", "-p", str(self.port), "--csv", *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     rows = [row for row in csv.reader(done.stdout.splitlines()) if len(row) > 1]
@@ -79,7 +79,7 @@ class Server:
     return {name: int(value) for name, value in pairs if value.strip().lstrip("-").isdigit()}
 
   def wait_info(self, name, value, seconds):
-    """Until the figure has the value; returns all figures."""
+    """Waits until the figure has the value. Returns all figures."""
     end = now() + int(seconds * 1e9)
     while (figures := self.info())[name] != value:
       check(now() < end, f"{name} is {figures[name]}, not {value}, after {seconds} s")
@@ -90,7 +90,7 @@ class Server:
     return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
   def stop(self, number=signal.SIGTERM):
-    """The account: scheduled, expired, cancelled, handed back, lost."""
+    """Returns the account: scheduled, expired, cancelled, handed back, lost."""
     self.process.send_signal(number)
     out, _ = self.process.communicate(timeout=60)
     match = ACCOUNT.search(out)
@@ -103,7 +103,7 @@ class Server:
 
 
 class Cli:
-  """One redis-cli that stays, fed line by line: fast enough to ask around a deadline."""
+  """A redis-cli that keeps running and gets its input line by line. So it is fast enough to ask around a deadline."""
 
   def __init__(self, server):
     self.process = subprocess.Popen(["redis-cli", "-p", str(server.port)], stdin=subprocess.PIPE,
@@ -111,7 +111,7 @@ class Cli:
     check(self.ask("PING")[0] == "PONG", "PING")
 
   def ask(self, line):
-    """The reply, when the request had not been sent yet, and when the reply was there."""
+    """Returns the reply, a time before the request was sent, and a time after the reply came."""
     before = now()
     self.process.stdin.write(line + "\n")
     reply = self.process.stdout.readline().rstrip("\n")
@@ -123,7 +123,7 @@ class Cli:
 
 
 class Sample:
-  """One key: its deadline lies in [after, until]; each answer must agree, and may narrow that."""
+  """A key whose deadline lies in [after, until]. Each answer must agree with this, and may narrow the interval."""
 
   def __init__(self, key, after, until):
     self.key = key
@@ -141,7 +141,7 @@ class Sample:
     check(self.after <= self.until, self.key, "has another deadline by", self.after - self.until, "ns")
 
   def poll(self, cli):
-    """Asks once; false when the key is gone."""
+    """Asks once. Returns false if the key is gone."""
     self.polls += 1
     by_get = self.polls % 2 == 0
     answer = cli.ask(("GET " if by_get else "PTTL ") + self.key)
@@ -156,8 +156,8 @@ class Sample:
 
 
 def poll_around_deadlines(server, spans):
-  """Asks from 3 ms before each deadline until the key is gone, for keys whose deadlines lie in the
-  given spans; every second key gets a new deadline first. Returns how often a key was there still."""
+  """For keys whose deadlines lie in the given spans: asks from 3 ms before each deadline until the key is
+  gone. Every second key gets a new deadline first. Returns how often a key was still there."""
   cli = Cli(server)
   samples = []
   for i, (key, after, until) in enumerate(spans):
@@ -236,7 +236,7 @@ def test_protocol():
     (resp("SET", b"\0k\r\n", b"\0v\r\n") + b"DBSIZE\r\n" + resp("GET", b"\0k\r\n"), b"+OK\r\n:1\r\n$4\r\n\0v\r\n\r\n"),
     (resp("SET", "big", b"x" * (4 << 20)), b"+OK\r\n"),
     (resp("GET", "big"), b"$%d\r\n" % (4 << 20) + b"x" * (4 << 20) + b"\r\n"),
-    # More replies than the server buffers for a client that does not read meanwhile.
+    # These are more replies than the server buffers for a client that does not read.
     (resp("GET", "big") * 8, (b"$%d\r\n" % (4 << 20) + b"x" * (4 << 20) + b"\r\n") * 8),
     (b"PING\r\n" * 50000, b"+PONG\r\n" * 50000),
   ]
@@ -286,7 +286,7 @@ def test_expiry(count=100_000):
   check(figures["lateness_p99_us"] <= LATENESS_P99_US, figures)
   check(figures["lateness_max_us"] <= LATENESS_MAX_US, figures)
   check(figures["tw_lost"] == 0, figures)
-  # What is left are the connections' own timeouts: this redis-cli's.
+  # The only timeout left is the idle timeout of this redis-cli's connection.
   check(figures["tw_pending"] == figures["connections"], figures)
   account = server.stop()
   check(account[1] == count, "expired timeouts", account)
@@ -297,8 +297,8 @@ def test_expiry(count=100_000):
 
 
 def overwriting_stream(count):
-  """Each key with 1 ms to live, and some thousand requests later, about when it expires, its newer
-  value in one of four ways."""
+  """Sets each key for 1 ms. Some thousand requests later, at about the time when it expires, gives it a
+  newer value in one of four ways."""
   saves = [
     lambda key: [resp("SET", key, "new")],
     lambda key: [resp("SET", key, "new", "EX", 1000)],
@@ -317,15 +317,15 @@ LOOP = "--loop" in sys.argv
 
 
 def test_overwritten(count=20_000, kept_count=1000, races=100):
-  """Deadlines that were taken away or moved never touch the newer value, not even when the expiry
-  is on its way from the wheel to the keys: this race must have been met `races` times."""
+  """Deadlines that were removed or moved must never touch the newer value, not even if the expiry is
+  on its way from the wheel to the keys. This race must have happened `races` times."""
   server = Server()
   kept = [resp("SET", f"kept:{i}", "new", "PX", 900) for i in range(kept_count)]
   kept += [resp("PERSIST", f"kept:{i}") if i % 2 else resp("EXPIRE", f"kept:{i}", 1000) for i in range(kept_count)]
   server.pipe(kept)
   stream = overwriting_stream(count)
   rounds = 0
-  # Without a second thread an expiry is never on its way: it has happened, or not.
+  # Without a worker thread no expiry is ever on its way: it has happened, or it has not.
   wanted = 0 if LOOP else races
   while rounds < 5 or server.info()["alarms_overtaken"] < wanted:
     check(rounds < 50, "the race was not met in", rounds, "rounds")
@@ -347,7 +347,7 @@ def test_overwritten(count=20_000, kept_count=1000, races=100):
 
 
 def test_idle(idle_ms=800, count=50):
-  """A connection is closed when it has been silent for the time, and not before."""
+  """A connection is closed when it has been silent for the idle time, and not before."""
   server = Server("--idle-ms", str(idle_ms))
   last = {}
   for i in range(2 * count):

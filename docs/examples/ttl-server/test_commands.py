@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The commands that ttl-server answers as redis does, and its limits, over a socket of its own.
+"""Tests, over a socket, the commands that ttl-server answers as redis does, and its limits.
 
 usage: test_commands.py PATH-OF-TTL-SERVER [--loop]
 
@@ -64,7 +64,7 @@ COMMANDS = [
 
 
 def test_expireat(client):
-  """The wall clock and the engine's clock go at one rate: what is left agrees, and then it is gone."""
+  """The wall clock and the engine's clock run at one rate: the remaining time agrees, and then the key is gone."""
   client.expect("OK", "SET", "far", "1")
   client.expect(1, "EXPIREAT", "far", int(time.time()) + 1000)
   client.expect(range(500, 1001), "TTL", "far")
@@ -87,7 +87,7 @@ def scan_all(client, *options, between=lambda: None):
 
 
 def test_scan(client):
-  """Keys that stay are all returned, while others come (and double the table) and go."""
+  """All keys that stay are returned, while others come (and double the table) and go."""
   client.expect("OK", "FLUSHALL")
   stay = {f"stay:{i}" for i in range(1000)}
   for key in stay:
@@ -113,7 +113,7 @@ def test_scan(client):
 
 
 def test_too_large(server):
-  """The whole request is taken from the client, which then reads why it was rejected."""
+  """The server reads the whole request from the client, which then reads why it was rejected."""
   whole = Client(server)
   whole.expect("OK", "SET", "big", "x" * LIMIT_BYTES)
   for request in (resp("SET", "big", b"x" * (20 << 20)), b"a" * (20 << 20), resp("DEL", *["k"] * 5000),

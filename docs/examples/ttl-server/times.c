@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* EXPIRE and its like, TTL, PERSIST: the time that a key has left. */
+/* EXPIRE and its variants, TTL and PERSIST: the time that a key has left. */
 #include "command.h"
 
 #include <time.h>
@@ -18,7 +18,7 @@ void reply_invalid_expire(const struct call *call)
 			  " command");
 }
 
-/* A deadline so many units after `from_ns`; what is past removes the key. */
+/* Sets a deadline, so many units after `from_ns`. If it is already past, the key is removed. */
 static void expire_from(const struct call *call, int64_t from_ns)
 {
 	struct entry *entry = call_find(call, 1);
@@ -47,20 +47,21 @@ void serve_expire(const struct call *call)
 }
 
 /*
- * A time of the wall clock becomes one of the engine's clock here, once: when somebody sets the wall clock
+ * Converts a time of the wall clock to one of the engine's clock, once. If the wall clock is set
  * afterwards, the key keeps the time that it had left.
  */
 void serve_expireat(const struct call *call)
 {
 	struct timespec wall;
 
-	/* In this order: whatever comes between the two makes the key live longer, never shorter. */
+	/* Reads the clocks in this order, so that a delay between the two makes the key live
+	 * longer, never shorter. */
 	clock_gettime(CLOCK_REALTIME, &wall);
 	expire_from(call,
 		    alarms_now_ns(call->server->alarms) - (wall.tv_sec * NS_PER_S + wall.tv_nsec));
 }
 
-/* TTL to the nearest second; PTTL rounds up, so that a key that lives never has 0 left. */
+/* TTL rounds to the nearest second. PTTL rounds up, so that an existing key never has 0 left. */
 void serve_ttl(const struct call *call)
 {
 	struct entry *entry = call_find(call, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET, SET and its like, DEL, EXISTS, INCR: keys and their values. */
+/* GET, SET and its variants, DEL, EXISTS and INCR: keys and their values. */
 #include "command.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct set_options {
 	int64_t unit_ns;
 };
 
-/* EX or PX with its number; returns an error message or NULL. */
+/* Parses EX or PX with its number. Returns an error message or NULL. */
 static const char *set_time(const struct call *call, size_t arg, struct set_options *options)
 {
 	bool seconds = span_is(call->args[arg], "EX");
@@ -126,7 +126,7 @@ void serve_exists(const struct call *call)
 	reply_integer(call->out, count);
 }
 
-/* Keeps the deadline of the key. */
+/* INCR keeps the deadline of the key. */
 void serve_incr(const struct call *call)
 {
 	struct entry *entry = call_find(call, 1);

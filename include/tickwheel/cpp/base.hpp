@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file base.hpp
- * Errors, and exceptions that leave a callback.
+ * Errors as exceptions, and the handler of exceptions that leave a callback.
  */
 #ifndef TICKWHEEL_CPP_BASE_HPP
 #define TICKWHEEL_CPP_BASE_HPP
@@ -38,8 +38,8 @@ class error_category final : public std::error_category
 } // namespace detail
 
 /**
- * Returns the category of the library's errors. Its codes are positive errno values and compare
- * equal to std::errc.
+ * Returns the category of the library's errors. Its codes are positive errno values, and compare
+ * equal to the values of std::errc.
  *
  * Threads: any. In callback: yes. Progress: wait-free.
  */
@@ -51,9 +51,9 @@ inline const std::error_category &category() noexcept
 }
 
 /**
- * Receives an exception that left a callback, a coroutine that the library has resumed, or a
+ * Receives an exception that has left a callback, a coroutine that the library has resumed, or a
  * spawned task. Runs inside the catch block, on the thread that ran the callback. It must not
- * throw; if it does, the program ends.
+ * throw; if it throws, std::terminate ends the program.
  */
 using exception_handler = void (*)(std::exception_ptr);
 
@@ -71,7 +71,8 @@ inline void report_exception() noexcept
 	handler(std::current_exception());
 }
 
-/* A C frame is above the caller, so no exception may pass. */
+/* Runs a function that C code calls. An exception must not pass through the frames of the C
+ * library. */
 template <class F> void guarded(F &&function) noexcept
 {
 	try {
@@ -86,7 +87,7 @@ template <class F> void guarded(F &&function) noexcept
 	throw std::system_error(static_cast<int>(-code), tw::category(), call);
 }
 
-/* Returns the code of a call that has succeeded. */
+/* Returns a code that is not negative, and throws if it is negative. */
 template <class Code> Code checked(Code code, const char *call)
 {
 	if (code < 0)
@@ -96,8 +97,8 @@ template <class Code> Code checked(Code code, const char *call)
 } // namespace detail
 
 /**
- * Sets the handler of the whole process, and returns the one before. nullptr is the default:
- * std::terminate.
+ * Sets the exception handler of the whole process, and returns the previous one. nullptr, the
+ * default, stands for std::terminate.
  *
  * Threads: any. In callback: yes. Progress: wait-free.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file chrono.hpp
- * Durations and times of std::chrono.
+ * Converts durations and times of std::chrono for the C interface.
  */
 #ifndef TICKWHEEL_CPP_CHRONO_HPP
 #define TICKWHEEL_CPP_CHRONO_HPP
@@ -15,12 +15,13 @@
 
 namespace tw
 {
-/** As a delay or as a longest time to wait: without end. */
+/** As a delay: the timeout never expires by itself. As a longest time to wait: no bound. */
 inline constexpr std::chrono::nanoseconds forever{TW_NEVER};
 
 /**
- * The clock of an engine's times (tw_engine_now). tw::engine_ref::now returns the time of one
- * engine. The static now is CLOCK_MONOTONIC, the time of each engine without a clock of its own.
+ * The clock of engines' times (tw_engine_now), as a type for std::chrono. tw::engine_ref::now
+ * returns the time of one engine. The static `now` returns CLOCK_MONOTONIC, the time of every
+ * engine without the option `clock`.
  */
 struct engine_clock {
 	using rep = std::int64_t;
@@ -48,7 +49,7 @@ constexpr std::int64_t ns_within(wide ns) noexcept
 {
 	if (ns >= INT64_MAX)
 		return INT64_MAX;
-	/* INT64_MIN is an error of the C interface, not a time. */
+	/* The C interface rejects INT64_MIN, so the shortest time is one more. */
 	return ns <= INT64_MIN ? INT64_MIN + 1 : static_cast<std::int64_t>(ns);
 }
 
@@ -64,9 +65,10 @@ inline std::int64_t ns_of_floating(long double ns) noexcept
 } // namespace detail
 
 /**
- * Returns a duration in nanoseconds for the C interface. It is rounded up, so that no timeout is
- * early. A duration that is too long is TW_NEVER; one that is too far below zero is as short as
- * possible. Not a number is INT64_MIN, which every schedule rejects with ERANGE.
+ * Converts a duration to nanoseconds for the C interface. It is rounded up, so that no timeout is
+ * early. If the duration is too long, the result is TW_NEVER; if it is too far below zero, the
+ * least valid number. If it is not a number, the result is INT64_MIN, which every schedule rejects
+ * with ERANGE.
  *
  * Threads: any. In callback: yes. Progress: wait-free.
  */
@@ -83,7 +85,8 @@ constexpr std::int64_t ns_of(std::chrono::duration<Rep, Period> time) noexcept
 					      ratio::den);
 	} else {
 		detail::wide scaled = static_cast<detail::wide>(time.count()) * ratio::num;
-		/* Division rounds to zero, which is up if it is negative. */
+		/* The division rounds towards zero, so a negative quotient is already rounded
+		 * up. */
 		return detail::ns_within(scaled / ratio::den +
 					 (scaled > 0 && scaled % ratio::den != 0));
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file coroutine.hpp
- * All that needs coroutines and stop tokens: C++20, with a library that has both. Otherwise it is
- * empty, and TW_CPP_COROUTINES is not defined.
+ * Includes everything that needs coroutines and stop tokens: C++20, with a standard library that
+ * has both. Otherwise this header is empty, and TW_CPP_COROUTINES is not defined.
  */
 #ifndef TICKWHEEL_CPP_COROUTINE_HPP
 #define TICKWHEEL_CPP_COROUTINE_HPP
@@ -12,7 +12,7 @@
 #endif
 
 #if defined(__cpp_lib_jthread) && defined(__cpp_lib_coroutine)
-/** Defined if tw::sleep_for, tw::with_timeout, tw::task and tw::spawn are there. */
+/** Defined if tw::sleep_for, tw::with_timeout, tw::task and tw::spawn are available. */
 #define TW_CPP_COROUTINES 1
 
 #include <tickwheel/cpp/sleep.hpp>

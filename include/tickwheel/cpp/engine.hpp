@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file engine.hpp
- * Owners of engines, loops and clocks.
+ * Classes that own engines, loops and clocks.
  */
 #ifndef TICKWHEEL_CPP_ENGINE_HPP
 #define TICKWHEEL_CPP_ENGINE_HPP
@@ -26,12 +26,12 @@ struct options : tw_options {
 enum class executor { none, possible };
 
 /**
- * Names an engine, and does not own it. All functions of this library take one; a tw::engine and a
- * tw_engine * convert to it.
+ * Refers to an engine without owning it. All functions of this library take an engine_ref; a
+ * tw::engine and a tw_engine * convert to it.
  *
- * Of a plain tw_engine * it is not known whether it has an executor, so one is assumed: then a
- * schedule of a tw::timer or of a coroutine costs some nanoseconds more. If there is none, say
- * tw::engine_ref(raw, tw::executor::none). To say so of an engine with an executor is undefined
+ * A plain tw_engine * does not show whether its engine has an executor, so the conversion assumes
+ * one. A schedule of a tw::timer or of a coroutine then costs some nanoseconds more. If the engine
+ * has no executor, write tw::engine_ref(raw, tw::executor::none). If it has one, that is undefined
  * behaviour.
  *
  * Threads: any. In callback: yes. Lifetime: that of the engine.
@@ -76,8 +76,8 @@ class engine_ref
 	}
 
 	/**
-	 * Waits until all that was due has run (tw_engine_flush). Returns false if the time is over
-	 * before. In callback: no (EDEADLK).
+	 * Waits until all timeouts that were due have run (tw_engine_flush). Returns false if
+	 * `longest` is over before that. In callback: no (EDEADLK).
 	 */
 	bool flush(std::chrono::nanoseconds longest = forever) const
 	{
@@ -104,14 +104,13 @@ inline engine_ref default_engine()
 /**
  * Owns an engine. Its destructor stops the engine, waits for running callbacks, and frees it.
  *
- * Timeouts that are pending at a stop are handed back: the function of an `after` is destroyed
- * without a run, a tw::timer is no longer pending, and each sleeping coroutine is resumed with
- * tw::wake::engine_stopped.
+ * A stop hands back the timeouts that are pending. The function of an `after` is destroyed and does
+ * not run. A tw::timer becomes idle. A sleeping coroutine is resumed with tw::wake::engine_stopped.
  *
- * Threads: one at a time may move, stop or destroy it; any thread may schedule meanwhile, until the
- * destructor begins. In callback: its own callbacks must not destroy it (the destructor calls
- * std::terminate), and get EDEADLK from stop. A moved-from engine owns none: get() is nullptr, its
- * destructor does nothing, and each other call throws EINVAL.
+ * Threads: one thread at a time may move, stop or destroy it. Any thread may schedule meanwhile,
+ * until the destructor begins. In callback: callbacks of this engine must not destroy it (the
+ * destructor calls std::terminate), and get EDEADLK from stop. A moved-from object owns no engine:
+ * get() returns nullptr, the destructor does nothing, and every other call throws EINVAL.
  */
 class engine
 {
@@ -178,8 +177,9 @@ class engine
 	}
 
 	/**
-	 * Stops the engine (tw_engine_stop). Returns false if callbacks still run when the time is
-	 * over: call it again. After true no callback runs. Progress: blocks.
+	 * Stops the engine (tw_engine_stop). Returns false if callbacks still run when `longest` is
+	 * over; then call it again. When it has returned true, no callback runs any more. Progress:
+	 * blocks.
 	 */
 	bool stop(std::chrono::nanoseconds longest = forever)
 	{
@@ -194,7 +194,8 @@ class engine
 		return with.dispatch == nullptr ? executor::none : executor::possible;
 	}
 
-	/* In a forked child stop returns ECHILD, and destroy frees what it can. */
+	/* In a forked child tw_engine_stop returns -ECHILD, and tw_engine_destroy frees what it
+	 * can. */
 	void close() noexcept
 	{
 		if (engine_ == nullptr)
@@ -210,9 +211,9 @@ class engine
 };
 
 /**
- * Owns an engine without a thread: your event loop polls it (loop.h).
+ * Owns an engine without a worker thread: the program's event loop polls it (loop.h).
  *
- * Threads: polls come one after the other (EBUSY otherwise); the rest as tw::engine.
+ * Threads: only one poll at a time (EBUSY otherwise); otherwise the same as tw::engine.
  */
 class loop : public engine
 {
@@ -222,22 +223,23 @@ class loop : public engine
 	}
 
 	/**
-	 * Runs the timeouts that are due, at most `budget` (0: all). Returns how many expired;
-	 * nothing if the engine has stopped. In callback: no (EDEADLK).
+	 * Runs the timeouts that are due, at most `budget` of them (0: all). Returns how many
+	 * expired, or std::nullopt if the engine has stopped. In callback: no (EDEADLK).
 	 */
 	std::optional<std::uint64_t> poll(std::uint64_t budget = 0)
 	{
 		return count_of(tw_engine_poll(get(), budget));
 	}
 
-	/** The same, for about this long (tw_engine_poll_for). */
+	/** The same, but for about `longest` (tw_engine_poll_for). */
 	std::optional<std::uint64_t> poll_for(std::chrono::nanoseconds longest,
 					      std::uint64_t budget = 0)
 	{
 		return count_of(tw_engine_poll_for(get(), budget, ns_of(longest)));
 	}
 
-	/** Returns when the next poll is needed (tw_engine_next_due); the largest time: never. */
+	/** Returns when the next poll is needed (tw_engine_next_due). The largest time means
+	 * never. */
 	engine_clock::time_point next_due() const
 	{
 		return engine_clock::time_point(engine_clock::duration(
@@ -251,8 +253,10 @@ class loop : public engine
 	}
 
 	/**
-	 * Makes its thread the owner of the loop while it lives (tw_loop_enter, tw_loop_exit).
-	 * Threads: made and destroyed on one thread. It must die before the loop does.
+	 * As long as this object lives, the thread that made it is the owner of the loop
+	 * (tw_loop_enter, tw_loop_exit).
+	 * Threads: the same thread must construct and destroy it. It must be destroyed before the
+	 *   loop.
 	 */
 	class bracket
 	{
@@ -265,7 +269,8 @@ class loop : public engine
 		bracket(const bracket &) = delete;
 		bracket &operator=(const bracket &) = delete;
 
-		/* A stop inside the bracket has closed it. */
+		/* The result is ignored, because a stop inside the bracket has already closed
+		 * it. */
 		~bracket()
 		{
 			(void)tw_loop_exit(engine_);
@@ -291,21 +296,21 @@ class loop : public engine
 };
 
 /**
- * Owns a clock for the option `clock`. It must outlive its engines; otherwise the destructor calls
- * std::terminate. A moved-from one owns none.
+ * Owns a clock for the option `clock`. It must outlive the engines that use the clock; otherwise
+ * the destructor calls std::terminate. A moved-from object owns no clock.
  *
- * Threads: any; one at a time moves a virtual clock.
+ * Threads: any; only one thread at a time may move a virtual clock.
  */
 class time_source
 {
       public:
-	/** A clock of the system (tw_clock_create). */
+	/** Creates a clock of the system (tw_clock_create). */
 	explicit time_source(enum tw_clock_type type)
 	{
 		detail::checked(tw_clock_create(type, &clock_), "time_source");
 	}
 
-	/** A virtual clock, which stands still until set or advance moves it. */
+	/** Creates a virtual clock, which stands still until set or advance moves it. */
 	explicit time_source(engine_clock::time_point now)
 	{
 		detail::checked(tw_clock_create_virtual(ns_of(now), &clock_), "time_source");

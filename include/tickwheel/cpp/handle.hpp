@@ -3,10 +3,10 @@
  * @file handle.hpp
  * Functions that run later, and their handles.
  *
- * `after` moves its function to the heap. The library owns it there until the timeout has ended,
- * whether it expired, was cancelled, or was handed back by a stop. Then the function is destroyed,
- * on the thread where the timeout ended. So a handle may die at any time, also inside the callback
- * itself, and never waits.
+ * `after` moves its function to the heap. The library owns the function until the timeout has
+ * ended, whether it expired, was cancelled, or was handed back by a stop. Then the library destroys
+ * the function, on the thread on which the timeout ended. So a handle may be destroyed at any time,
+ * also inside the callback itself, and its destructor never waits.
  */
 #ifndef TICKWHEEL_CPP_HANDLE_HPP
 #define TICKWHEEL_CPP_HANDLE_HPP
@@ -18,23 +18,24 @@
 namespace tw
 {
 /**
- * Owns a pending timeout: cancels it when the handle dies. Move-only.
+ * Owns a pending timeout: the destructor cancels it. Move-only.
  *
- * The destructor does not wait. If the callback runs at that time on another thread, it goes on, so
- * it must not refer to anything that dies with the handle. Call cancel_wait first, or use a
- * tw::timer.
+ * The destructor does not wait. If the callback runs on another thread at that time, it continues.
+ * So the callback must not refer to anything that is destroyed together with the handle. Otherwise
+ * call cancel_wait first, or use a tw::timer.
  *
- * An empty handle names nothing: a moved-from one, one that was released, or `tw::handle()`. All its
- * calls are allowed, do nothing and return false; get returns TW_HANDLE_NONE.
+ * A handle is empty if it was moved from, released, or made by `tw::handle()`. All calls of an
+ * empty handle are allowed, do nothing and return false; get returns TW_HANDLE_NONE.
  *
- * Threads: one at a time. In callback: yes, its own too. Lifetime: it may outlive the engine.
+ * Threads: one at a time. In callback: yes, also in the timeout's own callback. Lifetime: it may
+ *   outlive the engine.
  */
 class handle
 {
       public:
 	handle() noexcept = default;
 
-	/** Takes a timeout of the C interface. */
+	/** Takes over a timeout of the C interface. */
 	explicit handle(tw_handle raw) noexcept : raw_(raw)
 	{
 	}
@@ -43,7 +44,7 @@ class handle
 	{
 	}
 
-	/** Cancels the timeout that it has owned so far. */
+	/** Cancels the timeout that this handle has owned so far. */
 	handle &operator=(handle &&other) noexcept
 	{
 		if (this != &other) {
@@ -59,8 +60,9 @@ class handle
 	}
 
 	/**
-	 * Cancels the timeout. Returns true if this call did; then the callback never runs.
-	 * Progress: as tw_cancel; then it destroys the function.
+	 * Cancels the timeout. Returns true if this call has cancelled it; then the callback never
+	 * runs.
+	 * Progress: as tw_cancel; the call also destroys the function.
 	 */
 	bool cancel() noexcept
 	{
@@ -68,21 +70,23 @@ class handle
 	}
 
 	/**
-	 * The same, and waits until a running callback has ended (tw_cancel_wait). In callback: its
-	 * own callback, and each other one of the same engine, does not wait. Progress: blocks.
+	 * The same, and waits until a running callback has ended (tw_cancel_wait). In callback:
+	 * yes, but in the timeout's own callback, and on the worker of its engine, it does not
+	 * wait. Progress: blocks.
 	 */
 	bool cancel_wait() noexcept
 	{
 		return is_set() && tw_cancel_wait(raw_, TW_NEVER) == TW_CANCEL_DONE;
 	}
 
-	/** Gives a pending timeout another delay. Returns false if it has ended. */
+	/** Gives a pending timeout another delay from now. Returns false if the timeout has already
+	 * ended or its callback runs. */
 	template <class Rep, class Period> bool reschedule(std::chrono::duration<Rep, Period> delay)
 	{
 		return is_set() && rescheduled(tw_reschedule(raw_, ns_of(delay)));
 	}
 
-	/** The same, to a time of the engine. */
+	/** The same, for a deadline in the engine's time. */
 	bool reschedule_at(engine_clock::time_point deadline)
 	{
 		return is_set() && rescheduled(tw_reschedule_at(raw_, ns_of(deadline)));
@@ -94,13 +98,13 @@ class handle
 		return is_set() && tw_timeout_state(raw_) == TW_STATE_INIT;
 	}
 
-	/** Returns the handle for the C interface, which the object still owns. */
+	/** Returns the handle for the C interface. This object still owns the timeout. */
 	tw_handle get() const noexcept
 	{
 		return raw_;
 	}
 
-	/** Gives the timeout away: it stays pending, and this handle is empty. */
+	/** Gives up the ownership: the timeout stays pending, and this handle is empty. */
 	tw_handle release() noexcept
 	{
 		return std::exchange(raw_, tw_handle{});
@@ -130,7 +134,7 @@ class handle
 
 namespace detail
 {
-/* A function on the heap. Its finaliser, which always runs, destroys it. */
+/* A function on the heap. The finaliser of the timeout, which always runs, destroys it. */
 template <class F> struct boxed {
 	F function;
 
@@ -165,8 +169,8 @@ handle box(engine_ref in, schedule_call schedule, std::int64_t when, F &&functio
 /**
  * Runs a function once, after a delay, on the engine's worker or in its executor.
  *
- * If the result is dropped, the timeout is cancelled at once. `after(...).release()` lets it go on
- * without an owner.
+ * If the caller drops the result, its destructor cancels the timeout at once. After
+ * `after(...).release()` the timeout stays pending without an owner.
  *
  * Threads: any. In callback: yes. Progress: allocates; otherwise as tw_schedule.
  * Lifetime: the function is moved, and destroyed when the timeout has ended.
@@ -179,7 +183,7 @@ template <class Rep, class Period, class F>
 	return detail::box(in, tw_schedule, ns_of(delay), std::forward<F>(function));
 }
 
-/** The same, at a time of the engine (tw_schedule_at). */
+/** The same, for a deadline in the engine's time (tw_schedule_at). */
 template <class F>
 [[nodiscard]] handle at(engine_ref in, engine_clock::time_point deadline, F &&function)
 {

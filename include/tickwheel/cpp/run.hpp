@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file run.hpp
- * Which timer's callback runs on this thread, and which of its timeouts were destroyed. Internal.
+ * Internal: per thread, the timers' callbacks that run on it, and the due timeouts whose timers
+ * were destroyed.
  *
- * An engine with an executor takes a batch of due timeouts before it runs the first of them. So a
- * callback on the worker may destroy another timer whose callback is already on its way to this same
- * thread. It cannot wait for it there. It leaves the handle in a list of the thread instead, and the
- * run that comes finds it and does not touch the memory.
+ * An engine with an executor claims a batch of due timeouts before it runs the first of them. So a
+ * callback on the worker may destroy a timer whose own callback has been claimed, and will run next
+ * on the same thread. The destructor cannot wait for that run. Instead it puts the handle into a
+ * list of the thread, `graves`. When the run begins, it finds its handle in the list, and does not
+ * touch the memory of the timer.
  */
 #ifndef TICKWHEEL_CPP_RUN_HPP
 #define TICKWHEEL_CPP_RUN_HPP
@@ -17,7 +19,7 @@ namespace tw
 {
 namespace detail
 {
-/* A callback of a timer that runs on this thread; on its stack. */
+/* A timer's callback that runs on this thread. The struct is on the thread's stack. */
 struct run {
 	const void *timer;
 	tw_handle self;
@@ -53,7 +55,8 @@ struct grave {
 
 inline thread_local grave *graves = nullptr;
 
-/* Notes that the memory of a timeout dies before its run. Called on the thread of that run. */
+/* Notes that the memory of a claimed timeout is destroyed before its run. Called on the thread of
+ * that run. */
 inline void bury(tw_handle handle) noexcept
 {
 	grave *made = new (std::nothrow) grave{handle, graves};
@@ -64,8 +67,8 @@ inline void bury(tw_handle handle) noexcept
 }
 
 /*
- * Returns whether a timeout is in the list, and takes it out. It also drops those that ended
- * without a run: a hook took the place of their callback.
+ * Removes a timeout from the list, and returns whether it was there. It also removes timeouts that
+ * have ended without a run, because a hook ran instead of their callback.
  */
 inline bool dig(tw_handle handle) noexcept
 {
@@ -86,7 +89,7 @@ inline bool dig(tw_handle handle) noexcept
 	return found;
 }
 
-/* Returns whether the memory of the timeout that runs is gone. */
+/* Returns whether the memory of the timeout whose run begins is gone. */
 inline bool buried(tw_handle handle) noexcept
 {
 	return graves != nullptr && dig(handle);

@@ -3,21 +3,23 @@
  * @file sleep.hpp
  * `co_await tw::sleep_for(engine, 5ms, token)`, in every coroutine type.
  *
- * The awaitable is in the coroutine's frame. It holds one timeout and allocates nothing. Its state:
+ * The awaitable is in the coroutine's frame. It uses one timeout, and allocates nothing. Its
+ * states:
  *
  * - idle: not awaited yet, or the schedule failed.
  * - preparing: await_suspend has scheduled the timeout, but still uses the frame. If the timeout
- *   ends now, its end leaves the coroutine to await_suspend, which does not suspend it.
- * - armed: await_suspend touches the frame no more. The end of the timeout resumes the coroutine.
- * - ended: the timeout has ended. The coroutine goes on, or is about to.
+ *   ends now, its finaliser does not resume the coroutine; await_suspend then does not suspend it.
+ * - armed: await_suspend no longer touches the frame. The finaliser of the timeout resumes the
+ *   coroutine.
+ * - ended: the timeout has ended. The coroutine continues, or is about to.
  *
- * A frame that dies while it is armed cancels the timeout. The owner of the frame makes sure that no
- * other thread resumes the coroutine at the same time, so the timeout is pending then, or on its way
- * to this same thread (run.hpp).
+ * If the frame is destroyed in the state armed, the destructor cancels the timeout. The owner of
+ * the frame must make sure that no other thread resumes the coroutine at the same time. So the
+ * timeout is then either pending, or claimed for a run on this same thread (run.hpp).
  *
- * The end is the finaliser, which runs exactly once: on the worker after the deadline, or in a stop,
- * which hands the timeout back. So no coroutine stays suspended. A request to stop moves the
- * deadline to now, so it is the worker that resumes the coroutine, not the requesting thread.
+ * The finaliser runs exactly once: on the worker after the deadline, or in a stop, which hands the
+ * timeout back. So no coroutine stays suspended. A request to stop moves the deadline to now. So
+ * the worker resumes the coroutine, and not the thread that requests the stop.
  */
 #ifndef TICKWHEEL_CPP_SLEEP_HPP
 #define TICKWHEEL_CPP_SLEEP_HPP
@@ -30,19 +32,20 @@
 
 namespace tw
 {
-/** Why a sleeping coroutine goes on. */
+/** Why a sleeping coroutine continues. */
 enum class wake {
-	/** The time has come. */
+	/** The deadline has passed. */
 	due,
-	/** A stop was requested by one of its tokens. */
+	/** A stop was requested through one of its stop tokens. */
 	stopped,
-	/** The engine stops or has stopped. Each later sleep on it ends at once, in the same way. */
+	/** The engine is stopping or has stopped. Each later sleep on it ends at once, in the same
+	 * way. */
 	engine_stopped,
 };
 
 namespace detail
 {
-/* A promise from which awaited operations inherit a stop token. */
+/* A coroutine's promise from which awaited operations inherit a stop token. */
 template <class Promise>
 concept stoppable_promise = requires(const Promise &promise)
 {
@@ -61,14 +64,15 @@ template <class Promise> std::stop_token token_of(std::coroutine_handle<Promise>
 } // namespace detail
 
 /**
- * What tw::sleep_for and tw::sleep_until return. Await it once. It may be moved before.
+ * The awaitable that tw::sleep_for and tw::sleep_until return. Await it once. It may be moved
+ * before that.
  *
- * Threads: the coroutine continues on the engine's worker (in loop mode: in a poll; at a stop, where
- * the hand-back runs). If it need not wait, because a stop was requested or the engine has stopped,
- * it goes on without suspension.
- * Lifetime: a coroutine that sleeps may be destroyed on the engine's worker, or while no thread can
- *   resume it. To end it from another thread, request a stop: destroying a coroutine that the worker
- *   resumes at the same time is undefined behaviour.
+ * Threads: the coroutine continues on the engine's worker; in loop mode, in a poll; at a stop of
+ * the engine, on the thread that hands timeouts back. If a stop was already requested, or the
+ * engine has stopped, the coroutine continues without a suspension.
+ * Lifetime: a sleeping coroutine may be destroyed on the engine's worker, or while no thread can
+ *   resume it. To end it from another thread, request a stop instead. If a thread destroys a
+ *   coroutine while the worker resumes it, the behaviour is undefined.
  */
 class [[nodiscard]] sleep_awaitable
 {
@@ -116,7 +120,8 @@ class [[nodiscard]] sleep_awaitable
 									    : suspend();
 	}
 
-	/** Throws as tw_schedule returns, but a stopped engine is no error. */
+	/** Throws the codes that tw_schedule returns, except ESHUTDOWN: a stopped engine is no
+	 * error. */
 	wake await_resume()
 	{
 		on_token_.reset();
@@ -128,19 +133,19 @@ class [[nodiscard]] sleep_awaitable
 									      : wake::due;
 	}
 
-	/** Returns the engine that it sleeps on. */
+	/** Returns the engine on which the coroutine sleeps. */
 	engine_ref engine() const noexcept
 	{
 		return engine_;
 	}
 
-	/** Returns the token that was given. */
+	/** Returns the stop token that was passed in. */
 	const std::stop_token &stop_token() const noexcept
 	{
 		return token_;
 	}
 
-	/** Replaces the token, before it is awaited. */
+	/** Replaces the stop token. Must be called before the awaitable is awaited. */
 	void stop_by(std::stop_token token) noexcept
 	{
 		token_ = std::move(token);
@@ -158,7 +163,8 @@ class [[nodiscard]] sleep_awaitable
 		}
 	};
 
-	/* From the schedule on the coroutine may run elsewhere, and the frame may be gone. */
+	/* Once the timeout is scheduled, the coroutine may run on another thread, and the frame may
+	 * be gone. So nothing in it is touched after a successful schedule. */
 	bool suspend()
 	{
 		state_.store(armed, std::memory_order_relaxed);
@@ -168,8 +174,9 @@ class [[nodiscard]] sleep_awaitable
 	}
 
 	/*
-	 * The timeout has no deadline until the tokens' callbacks are there, so only a stop of the
-	 * engine or of a token can end it before. After the state is armed, only copies are used.
+	 * The timeout gets its deadline only after the tokens' stop callbacks are registered. Until
+	 * then only a stop of the engine, or a request to stop, can end it. Once the state is
+	 * armed, the frame may be gone, so only copies are used.
 	 */
 	bool suspend_stoppable()
 	{
@@ -191,7 +198,8 @@ class [[nodiscard]] sleep_awaitable
 		if (!state_.compare_exchange_strong(expected, armed, std::memory_order_acq_rel))
 			return false;
 		(void)reschedule(handle, when);
-		/* A waker may have come first, and its deadline would be lost. */
+		/* A waker may have run before this reschedule, which then has overwritten the
+		 * waker's deadline of now. */
 		if (token.stop_requested() || inherited.stop_requested())
 			(void)tw_reschedule(handle, 0);
 		return true;
@@ -214,14 +222,15 @@ class [[nodiscard]] sleep_awaitable
 			detail::guarded([coroutine] { coroutine.resume(); });
 	}
 
-	/* Whether a hook or the callback ran, the finaliser follows it. */
+	/* Does nothing, because the finaliser resumes the coroutine. The finaliser also runs if a
+	 * hook runs instead of the callback. */
 	static void on_due(tw_handle, void *) noexcept
 	{
 	}
 
 	static void on_end(void *arg, tw_end how) noexcept
 	{
-		/* Only the destructor cancels. */
+		/* Only the destructor cancels, and the frame is then gone. */
 		if (how == TW_END_CANCELLED || (detail::graves != nullptr && is_buried()))
 			return;
 		static_cast<sleep_awaitable *>(arg)->end(how);
@@ -235,7 +244,7 @@ class [[nodiscard]] sleep_awaitable
 		return tw_run_get(&here) == 0 && detail::buried(here.handle);
 	}
 
-	/* As tw::timer: never in an executor. */
+	/* As with tw::timer, the callback never runs in an executor. */
 	const tw_kind *kind() const noexcept
 	{
 		static constexpr tw_kind any = TW_KIND(on_due, on_end);
@@ -259,11 +268,12 @@ class [[nodiscard]] sleep_awaitable
 /**
  * Suspends a coroutine for a duration: `tw::wake why = co_await tw::sleep_for(engine, 5ms, token);`
  *
- * It ends sooner if a stop is requested, by `token` or by the token of the coroutine's promise (its
- * member stop_token(), as tw::task has one), or if the engine stops.
+ * The sleep ends early if a stop is requested, or if the engine stops. The request may come through
+ * `token`, or through the token of the coroutine's promise (its member stop_token(), which tw::task
+ * has).
  *
  * Threads: any. In callback: yes. Progress: as tw_schedule; with a token also as tw_reschedule.
- * Throws: when awaited, as tw_schedule returns, but not ESHUTDOWN.
+ * Throws: when awaited, the codes that tw_schedule returns, except ESHUTDOWN.
  */
 template <class Rep, class Period>
 sleep_awaitable sleep_for(engine_ref in, std::chrono::duration<Rep, Period> delay,
@@ -272,7 +282,7 @@ sleep_awaitable sleep_for(engine_ref in, std::chrono::duration<Rep, Period> dela
 	return {in, ns_of(delay), tw_schedule, tw_reschedule, std::move(token)};
 }
 
-/** The same, until a time of the engine. */
+/** The same, until a deadline in the engine's time. */
 inline sleep_awaitable sleep_until(engine_ref in, engine_clock::time_point deadline,
 				   std::stop_token token = {}) noexcept
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file task.hpp
- * A coroutine with a result and a stop token, and its start from a function.
+ * A coroutine type with a result and a stop token, and a function that starts such a coroutine.
  */
 #ifndef TICKWHEEL_CPP_TASK_HPP
 #define TICKWHEEL_CPP_TASK_HPP
@@ -100,16 +100,16 @@ template <class T> class task_promise : public result_of_task<T>
 } // namespace detail
 
 /**
- * A coroutine that begins when it is awaited, and hands its result or its exception to the awaiting
- * coroutine. Move-only; await it once.
+ * A coroutine that begins when it is awaited, and passes its result or its exception to the
+ * awaiting coroutine. Move-only; await it once.
  *
- * Threads: it runs where it is awaited, and after each sleep on the engine's worker. So does the
- *   awaiting coroutine afterwards.
- * Stop: it takes the stop token of the awaiting tw::task, unless stop_by gave it one. Each sleep in
- *   it ends when a stop is requested.
- * Lifetime: the object owns the frame, and destroys it with all that it has, on the conditions of
- *   tw::sleep_awaitable. A moved-from task is empty: to await it calls std::terminate; stop_by does
- *   nothing.
+ * Threads: it begins on the thread that awaits it, and continues on the engine's worker after each
+ *   sleep. The awaiting coroutine then also continues on that thread.
+ * Stop: it inherits the stop token of the awaiting tw::task, unless stop_by has set one. Each sleep
+ *   in it ends when a stop is requested.
+ * Lifetime: the object owns the coroutine's frame. Its destructor destroys the frame and everything
+ *   in it; the conditions are those of tw::sleep_awaitable. A moved-from task is empty: awaiting it
+ *   calls std::terminate, and stop_by does nothing.
  */
 template <class T = void> class [[nodiscard]] task
 {
@@ -139,13 +139,13 @@ template <class T = void> class [[nodiscard]] task
 		destroy();
 	}
 
-	/** Returns the token that it has so far. */
+	/** Returns the stop token that the task has now. */
 	std::stop_token stop_token() const noexcept
 	{
 		return coroutine_ ? coroutine_.promise().token : std::stop_token();
 	}
 
-	/** Gives it a token, before it is awaited. */
+	/** Sets the stop token. Must be called before the task is awaited. */
 	void stop_by(std::stop_token token) noexcept
 	{
 		if (coroutine_)
@@ -192,7 +192,7 @@ template <class T> task<T> detail::task_promise<T>::get_return_object() noexcept
 
 namespace detail
 {
-/* Owns itself. */
+/* A coroutine without an owner: its frame destroys itself at its end. */
 struct detached {
 	struct promise_type {
 		detached get_return_object() noexcept
@@ -249,12 +249,13 @@ struct token_awaitable {
 } // namespace detail
 
 /**
- * Runs a task on the calling thread up to its first suspension. From then on it owns itself, until
- * it has ended. Its exception goes to the handler of tw::set_exception_handler.
+ * Runs a task on the calling thread up to its first suspension. From then on the task has no owner,
+ * and frees itself when it has ended. If an exception leaves it, the handler of
+ * tw::set_exception_handler receives the exception.
  *
  * Threads: any. In callback: yes. Progress: that of the task; allocates.
- * Lifetime: a stop of the engine resumes each task that sleeps, so all have ended when the engine
- *   has stopped, if they then return.
+ * Lifetime: a stop of the engine resumes each sleeping task. So if the tasks then return, all of
+ *   them have ended when the engine has stopped.
  */
 inline void spawn(task<> job, std::stop_token token = {})
 {
@@ -263,7 +264,8 @@ inline void spawn(task<> job, std::stop_token token = {})
 	detail::run_detached(std::move(job));
 }
 
-/** `co_await tw::this_stop_token()` is the stop token of the awaiting tw::task. */
+/** `co_await tw::this_stop_token()` returns the stop token of the awaiting tw::task, without
+ * suspending it. */
 inline detail::token_awaitable this_stop_token() noexcept
 {
 	return {};

@@ -3,21 +3,23 @@
  * @file timer.hpp
  * A timeout inside your own object, which allocates nothing.
  *
- * States of a timer: idle; pending; running (its callback, on the worker); running and pending (the
- * callback has scheduled it again). `current` is the handle of the last schedule. `previous` is the
- * run that made that schedule, if one did. So these two name every run that can be under way.
+ * A timer is idle, pending, running (its callback runs on the worker), or both running and pending
+ * (the callback has scheduled it again). `current_` is the handle of the last schedule. If a run
+ * made that schedule, `previous_` is the handle of that run. So these two name every run that can
+ * be under way.
  *
- * The owner is the thread that uses the timer from outside; the program sees to it that there is
- * one at a time. The worker runs the callback, and there is one run of a timer at a time, because
- * callbacks of timers never go to an executor.
+ * The owner is the thread that uses the timer from outside its callback; the program must make sure
+ * that there is only one owner at a time. The worker runs the callback. A timer has only one run at
+ * a time, because callbacks of timers never go to an executor.
  *
- * - Both handles are written by the owner while no run is under way, and by the callback, which
- *   schedules again. The owner may read them during a run, so the callback writes them under a
- *   sequence count: odd while it writes. The owner reads again if the count has changed.
- * - The owner ends a timer by tw_cancel_wait of both handles, until it finds no new ones. Then no
- *   run is under way, and none can begin. `closing` stops a callback that would schedule again for
- *   ever.
- * - On the worker no other run is under way but those on this thread's stack. There tw_cancel_wait
+ * - The owner writes both handles while no run is under way; the callback writes them when it
+ *   schedules again. The owner may read them during a run. Therefore the callback writes under a
+ *   sequence count, which is odd while it writes. The owner reads again if the count is odd or has
+ *   changed.
+ * - To end a timer, the owner calls tw_cancel_wait for both handles, until it finds no new ones.
+ *   Then no run is under way, and none can begin. `closing_` stops a callback that would otherwise
+ *   schedule again for ever.
+ * - On the worker the only runs under way are those on this thread's stack. There tw_cancel_wait
  *   does not wait, and the callback itself may destroy its timer.
  */
 #ifndef TICKWHEEL_CPP_TIMER_HPP
@@ -31,7 +33,7 @@ namespace tw
 {
 namespace detail
 {
-/* All of a timer but its function. */
+/* A timer without its function: everything that does not depend on the function's type. */
 class timer_base
 {
       public:
@@ -39,30 +41,31 @@ class timer_base
 	timer_base &operator=(const timer_base &) = delete;
 
 	/**
-	 * Schedules the timer, after a delay. A pending timer gets the new time. Outside of its own
-	 * callback it waits first until a running callback has ended.
+	 * Schedules the timer, after a delay. If the timer is pending, it gets the new deadline.
+	 * Outside of the timer's own callback, the call first waits until a running callback has
+	 * ended.
 	 *
-	 * Returns true; false only inside its own callback, if the owner ends the timer at this
-	 * moment. Then it stays idle.
+	 * Returns true. It returns false only inside the timer's own callback, if the owner is
+	 * ending the timer at this moment. Then the timer stays idle.
 	 *
 	 * Threads: the owner, or the callback. In callback: yes. Progress: as tw_schedule, if the
-	 * timer is idle and its last callback ended before. Throws: as tw_schedule returns; then
-	 * the timer is idle.
+	 * timer is idle and its last callback has ended. Throws: the codes that tw_schedule
+	 * returns; then the timer is idle.
 	 */
 	template <class Rep, class Period> bool schedule(std::chrono::duration<Rep, Period> delay)
 	{
 		return start<tw_schedule>(ns_of(delay));
 	}
 
-	/** The same, at a time of the engine (tw_schedule_at). */
+	/** The same, for a deadline in the engine's time (tw_schedule_at). */
 	bool schedule_at(engine_clock::time_point deadline)
 	{
 		return start<tw_schedule_at>(ns_of(deadline));
 	}
 
 	/**
-	 * Cancels the timer, without waiting. Returns true if this call did. If it returns false,
-	 * the timer is idle, or its callback runs, and may schedule it again.
+	 * Cancels the timer, without waiting. Returns true if this call has cancelled it. If it
+	 * returns false, the timer is idle, or its callback runs and may schedule it again.
 	 *
 	 * Threads: the owner, or the callback. In callback: yes. Progress: as tw_cancel.
 	 */
@@ -70,18 +73,19 @@ class timer_base
 	{
 		if (tw_cancel(read(current_)) != TW_CANCEL_DONE)
 			return false;
-		/* It never ran. If no run made it either, none can write the handles. */
+		/* The cancelled timeout never ran. If it was not scheduled by a run either, no run
+		 * is under way that could write the handles. */
 		if (__atomic_load_n(&previous_.node, __ATOMIC_RELAXED) == nullptr)
 			current_ = tw_handle{};
 		return true;
 	}
 
 	/**
-	 * Cancels the timer, and waits until its callback has ended. Afterwards it is idle. Returns
-	 * true if it was pending.
+	 * Cancels the timer, and waits until its callback has ended. Afterwards the timer is idle.
+	 * Returns true if it was pending.
 	 *
-	 * Threads: the owner, or the callback. In callback: yes; in its own, and in others of its
-	 * engine, it does not wait. Progress: blocks for the callback.
+	 * Threads: the owner, or the callback. In callback: yes, but in a callback of the timer's
+	 * engine, its own included, it does not wait. Progress: blocks for the callback.
 	 */
 	bool cancel_wait() noexcept
 	{
@@ -101,7 +105,8 @@ class timer_base
 
 	~timer_base() = default;
 
-	/* The destructor's part. Must come before the function dies, which may be running. */
+	/* The destructor of a timer must call this before the function is destroyed, because the
+	 * function may be running. */
 	void finish() noexcept
 	{
 		if (!is_used())
@@ -117,7 +122,7 @@ class timer_base
 
 	static tw_handle load(const tw_handle &from) noexcept
 	{
-		/* Acquire: who sees a new half also sees the odd count before it. */
+		/* Acquire: a reader that sees a new half also sees the odd count before it. */
 		return {__atomic_load_n(&from.node, __ATOMIC_ACQUIRE),
 			__atomic_load_n(&from.generation, __ATOMIC_ACQUIRE)};
 	}
@@ -140,7 +145,8 @@ class timer_base
 		}
 	}
 
-	/* Only a callback writes in this way, and there is one at a time. */
+	/* Only the callback calls this, and only one runs at a time, so the count needs no
+	 * read-modify-write. */
 	void write(tw_handle current, tw_handle previous) noexcept
 	{
 		unsigned before = sequence_.load(std::memory_order_relaxed);
@@ -160,7 +166,8 @@ class timer_base
 		return true;
 	}
 
-	/* May be inside its callback, pending, or still running. Not inlined: the usual path is short. */
+	/* The timer may be pending, or running, or this call may be made in its callback. Not
+	 * inlined, so that the usual path stays short. */
 	__attribute__((noinline)) bool start_used(schedule_call call, std::int64_t when)
 	{
 		const run *own = run_of(this);
@@ -175,14 +182,15 @@ class timer_base
 		return true;
 	}
 
-	/* Inside the callback. The new run cannot begin before this one has ended. */
+	/* Called inside the callback. The new run cannot begin before the present one has ended. */
 	bool start_again(schedule_call call, std::int64_t when, tw_handle self)
 	{
 		tw_handle next = {};
 
 		if (tw_handle_equal(current_, self) == 0)
 			(void)tw_cancel(current_);
-		/* RELAXED: only to end soon; the owner looks again after this run. */
+		/* RELAXED: if this run reads an old value, the end is only delayed, because the
+		 * owner checks again after the run. */
 		if (closing_.load(std::memory_order_relaxed))
 			return false;
 		checked(call(engine_, when, kind_, this, &next), "schedule");
@@ -191,8 +199,9 @@ class timer_base
 	}
 
 	/*
-	 * Cancels, and waits for each run that is not on this thread. `previous` is read after
-	 * `current`. If a callback schedules in between, the last look finds a new `current`.
+	 * Cancels the timer, and waits for each run that is not on this thread. `previous_` is read
+	 * after `current_`. If a callback schedules between the two reads, the last read finds a
+	 * new `current_`, and the loop goes on.
 	 */
 	int end() noexcept
 	{
@@ -213,7 +222,8 @@ class timer_base
 		return outcome;
 	}
 
-	/* RELAXED: the owner wrote it first; a callback only replaces it by another. */
+	/* RELAXED: only the owner sets or clears the handle; a callback only replaces it by another
+	 * one. */
 	bool is_used() const noexcept
 	{
 		return __atomic_load_n(&current_.node, __ATOMIC_RELAXED) != nullptr;
@@ -224,7 +234,8 @@ class timer_base
 		return handle.node != nullptr && tw_cancel(handle) == TW_CANCEL_RUNNING;
 	}
 
-	/* After an end on the worker a run may still come. It stays noted, and the timer used. */
+	/* After an end on the worker, a claimed run may still come. Then `previous_` keeps its
+	 * handle, and the timer stays in use. */
 	void forget() noexcept
 	{
 		if (is_running(current_))
@@ -234,7 +245,8 @@ class timer_base
 		current_ = previous_;
 	}
 
-	/* Notes a run that is on its way to this thread, but not on its stack. */
+	/* Puts a run into `graves` if it is claimed for this thread, but is not on this thread's
+	 * stack. */
 	static void bury_claimed(tw_handle handle) noexcept
 	{
 		if (is_running(handle) && !runs_here(handle))
@@ -250,26 +262,27 @@ class timer_base
 } // namespace detail
 
 /**
- * A timeout with its function, for a member of your own object: `tw::timer idle(engine, [this] {
- * close(); });`. The function takes nothing, or the timer.
+ * A timeout with its function, as a member of your own object: `tw::timer idle(engine, [this] {
+ * close(); });`. The function takes no argument, or a reference to the timer.
  *
- * The timer neither moves nor copies. It allocates nothing, and uses the engine's memory like each
- * timeout. The callback runs on the worker (in loop mode: in the poll), even if the engine has an
- * executor. The callback may schedule the timer again, and may destroy it.
+ * A timer can be neither moved nor copied. It allocates nothing itself; like every timeout it uses
+ * the library's memory for timeouts. The callback runs on the worker (in loop mode: in the poll),
+ * even if the engine has an executor. The callback may schedule the timer again, and may destroy
+ * it.
  *
- * The destructor cancels, and waits until a callback on another thread has ended. On the worker it
- * does not wait, because no other callback can run. As with every member, declare a timer after
- * what its function uses, so that it dies first.
+ * The destructor cancels the timer, and waits until a callback on another thread has ended. On the
+ * worker it does not wait, because no other callback can run. Declare a timer after the members
+ * that its function uses, so that it is destroyed before them.
  *
  * Threads: one at a time (the owner), and the callback. In callback: yes. Progress: the destructor
- * blocks for the callback. Two callbacks of two engines that destroy each other's timers deadlock.
- * Lifetime: it may outlive the engine, but must not be scheduled any more then. At a stop a pending
- * timer becomes idle, and its function does not run.
+ * blocks for the callback. If callbacks of two engines destroy each other's timers, they deadlock.
+ * Lifetime: it may outlive the engine, but must not be scheduled any more then. When the engine is
+ * stopped, a pending timer becomes idle, and its function does not run.
  */
 template <class F> class timer : public detail::timer_base
 {
       public:
-	/** Makes an idle timer. */
+	/** Constructs an idle timer. */
 	template <class G = F>
 	timer(engine_ref in, G &&function)
 	    : timer_base(in, in.has_executor() ? &kind_inline : &kind_any),
@@ -303,7 +316,8 @@ template <class F> class timer : public detail::timer_base
 			(void)function_();
 	}
 
-	/* The second takes a longer way through the schedule, but never meets an executor. */
+	/* kind_inline takes a longer path through the schedule, but its callback never goes to an
+	 * executor. */
 	static constexpr tw_kind kind_any = TW_KIND(on_due, nullptr);
 	static constexpr tw_kind kind_inline = TW_KIND_INLINE(on_due, nullptr);
 

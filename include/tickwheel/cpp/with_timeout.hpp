@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file with_timeout.hpp
- * A bound on the time of an awaitable.
+ * A bound on the time that an awaitable may take.
  *
- * The operation is never left behind: when the time is over, it is asked to stop, and the awaiting
- * coroutine goes on when it has ended. An operation that ignores its stop token is waited for.
+ * The operation never outlives the call. When the time is over, with_timeout requests a stop of the
+ * operation, and the awaiting coroutine continues when the operation has ended. If the operation
+ * ignores its stop token, the coroutine waits until it ends by itself.
  */
 #ifndef TICKWHEEL_CPP_WITH_TIMEOUT_HPP
 #define TICKWHEEL_CPP_WITH_TIMEOUT_HPP
@@ -38,7 +39,7 @@ template <> struct timed<void> {
 
 template <class A> using timed_result = typename timed<result_of<A>>::type;
 
-/* The request may end the coroutine that holds the source, so it uses a copy. */
+/* The request may end the coroutine that holds the source, so the call uses a copy. */
 struct stopper {
 	const std::stop_source *source;
 
@@ -61,7 +62,7 @@ struct expiry {
 	}
 };
 
-/* The engine of an operation that names one, otherwise the engine of the process. */
+/* Returns the engine of an operation that has one, otherwise the default engine of the process. */
 template <class A> engine_ref engine_of(const A &operation)
 {
 	if constexpr (requires { operation.engine(); })
@@ -75,14 +76,16 @@ template <class A> engine_ref engine_of(const A &operation)
  * Awaits an operation for at most a duration: `std::optional<reply> got = co_await
  * tw::with_timeout(engine, ask(), 1s);`
  *
- * Returns the operation's result in a std::optional, or, for void, true. If the time is over first,
- * it requests a stop, waits for the end of the operation, drops its result, and returns an empty
- * optional, or false. An exception of the operation passes in both cases. Calls may be nested; then
- * the outer bound stops the inner operation too.
+ * Returns the operation's result in a std::optional, or true if the result is void. If the time is
+ * over first, it requests a stop and waits for the end of the operation. Then it drops the
+ * operation's result, and returns an empty optional, or false. In both cases an exception of the
+ * operation reaches the caller. Calls may be nested; then the outer bound stops the inner
+ * operation, too.
  *
  * Threads: the request to stop runs on the engine's worker. Progress: allocates a coroutine and the
  *   state of a std::stop_source.
- * Throws: what the operation throws; as tw_schedule returns, before the operation begins.
+ * Throws: the exceptions of the operation; before the operation begins, the codes that tw_schedule
+ *   returns.
  */
 template <stoppable A, class Rep, class Period>
 task<detail::timed_result<A>> with_timeout(engine_ref in, A operation,
@@ -111,7 +114,8 @@ task<detail::timed_result<A>> with_timeout(engine_ref in, A operation,
 	}
 }
 
-/** The same, on the engine of a sleep, otherwise on the engine of the process. */
+/** The same, on the engine of the operation if it has one (as a sleep does), otherwise on the
+ * default engine of the process. */
 template <stoppable A, class Rep, class Period>
 auto with_timeout(A operation, std::chrono::duration<Rep, Period> limit)
 {

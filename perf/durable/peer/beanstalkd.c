@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* beanstalkd, whose binary log is its store. */
+/* The keeper beanstalkd, which stores timers in its binary log. */
 #include "durable/peer/peer.h"
 #include "durable/peer/wire.h"
 
@@ -79,7 +79,7 @@ static size_t take(size_t most)
 	return count;
 }
 
-/* It answers when it has read its log. */
+/* Waits for an answer, because the server answers only when it has read its log. */
 static void open_beanstalkd(const char *address)
 {
 	wire_open(address);

@@ -20,7 +20,10 @@
 enum {
 	HOUR_S = 3600,
 	FIRE_IN_S = 4,
-	/* The most of those that become due: they are scheduled before. */
+	/*
+	 * For how long fire_rate schedules timers. It must be less than FIRE_IN_S, so that none is
+	 * due yet.
+	 */
 	FIRE_FOR_S = 2,
 };
 
@@ -69,7 +72,10 @@ static double wall_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* From the second at which they are due, or from the first look, to the last end. */
+/*
+ * Returns how many timers a second the keeper ends, from the second at which all are due to the
+ * last end.
+ */
 static double fire_rate(const struct keeper *keeper)
 {
 	int64_t due_s = (int64_t)time(NULL) + FIRE_IN_S;

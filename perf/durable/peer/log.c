@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The floor: a file to which a record is appended for each timer, synced once for a batch. */
+/*
+ * The keeper "log", the lower bound of the cost: appends a record to a file for each timer, and
+ * syncs once for each batch.
+ */
 #include "durable/peer/peer.h"
 
 #include <errno.h>

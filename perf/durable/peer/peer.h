@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that outlive their process, in one of several keepers. Each call is for up to a thousand of
- * them, and returns when the keeper has acknowledged all.
+ * A keeper stores timers that outlive their process. Each call is for up to a thousand timers, and
+ * returns when the keeper has acknowledged all of them.
  */
 #ifndef PERF_DURABLE_PEER_H
 #define PERF_DURABLE_PEER_H
@@ -18,13 +18,16 @@ struct keeper {
 	const char *name;
 	/* `address`: a folder, or the socket of a server. */
 	void (*open)(const char *address);
-	/* New timers, due at a second since 1970. */
+	/* Schedules new timers, due at `due_s` (seconds since 1970). */
 	void (*schedule)(size_t count, int64_t due_s);
-	/* Of those that were scheduled last. NULL: cannot. */
+	/* Cancels the timers that were scheduled last. NULL: the keeper cannot cancel. */
 	void (*cancel)(size_t count);
-	/* Takes timers that are due, and ends them. Returns how many. NULL: cannot. */
+	/*
+	 * Takes timers that are due, and ends them. Returns how many. NULL: the keeper has no such
+	 * call.
+	 */
 	size_t (*take)(size_t most);
-	/* Not after a crash. */
+	/* Closes the keeper. The client does not call it if it ends as by a kill. */
 	void (*close)(void);
 };
 
@@ -38,7 +41,7 @@ extern const struct keeper keeper_shared;
 
 extern const char keeper_payload[KEEPER_PAYLOAD + 1];
 
-/* Prints, and ends the process. */
+/* Prints a message, and ends the process. */
 _Noreturn void keeper_fail(const char *what, const char *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of PostgreSQL, from which a worker takes rows with SKIP LOCKED. */
+/* The keeper PostgreSQL: a table from which a worker takes rows with SKIP LOCKED. */
 #include "durable/peer/peer.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ static void schedule(size_t count, int64_t due_s)
 	PQclear(result);
 }
 
-/* One client alone gets ids without gaps. */
+/* Cancels the last ids in descending order. They have no gaps, because there is only one client. */
 static void cancel(size_t count)
 {
 	static char array[KEEPER_BATCH * 21 + 2];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redis: a sorted set of deadlines and a hash of payloads, changed by scripts, as queues on Redis do
- * it. A timer that is taken goes to a second set, from which another worker could take it back.
+ * The keeper Redis: a sorted set of deadlines and a hash of payloads. Scripts change both, as in
+ * queues built on Redis. A timer that is taken moves to a second set, from which another worker
+ * could take it if the first one died.
  */
 #include "durable/peer/peer.h"
 #include "durable/peer/wire.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of durable timers in this process, in a file or in PostgreSQL. */
+/*
+ * The keeper tickwheel: a set of durable timers in this process, stored in a file or in PostgreSQL.
+ */
 #include "durable/peer/peer.h"
 
 #include <errno.h>
@@ -35,7 +37,7 @@ static void need(const char *what, int code)
 		keeper_fail(what, tw_strerror(code));
 }
 
-/* No window: each batch is committed at once, because its sender waits. */
+/* Opens the set without a commit window, because the caller waits for each batch. */
 static void open_with(struct tw_durable_store store)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
@@ -101,7 +103,10 @@ static void cancel(size_t count)
 	need("flush", tw_durable_flush(set, TW_NEVER));
 }
 
-/* The set runs them by itself. Their ends are stored after the flush. */
+/*
+ * Returns how many timers have run since the last call. The set runs them by itself; the second
+ * flush stores their ends.
+ */
 static size_t take(size_t most)
 {
 	size_t now;

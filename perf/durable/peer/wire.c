@@ -57,7 +57,7 @@ void wire_bytes(const char *bytes, size_t count)
 	out_used += count;
 }
 
-/* Takes what the server has sent. */
+/* Reads more bytes from the server into the buffer. Ends the process if the server has closed. */
 static void receive(void)
 {
 	ssize_t got;
@@ -74,8 +74,8 @@ static void receive(void)
 }
 
 /*
- * The server may stop reading while nobody takes its answers: those of a thousand requests fit into
- * the socket.
+ * Sends all requests before any answer is read. The server may stop reading if its answers fill the
+ * socket, but the answers to a thousand requests fit.
  */
 void wire_send(void)
 {

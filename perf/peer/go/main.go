@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-// Go's time.AfterFunc and Timer.Stop under the harness's workloads:
+// Runs the harness's workloads on Go's time.AfterFunc and Timer.Stop:
 //
 //	go-peer WORKLOAD [ops=N] [producers=N] [live=N]
 //
-// The answer is what perf/peer/external.c reads. Small rounds of the workload warm up heap and
-// threads, then it is run once, measured. Ids and delays are those of the harness's own producers
-// (perf/harness/random.h). Two more words have defaults: the seed of the first producer's delays, and warm, how
-// many milliseconds at least.
+// The output is in the format that perf/peer/external.c reads. Small rounds of the workload warm up
+// heap and threads. Then the workload runs once, measured. Ids and delays are those of the
+// harness's own producers (perf/harness/random.h). Two more arguments have defaults: seed=N for the
+// first producer's delays, and warm=N for the least milliseconds of warm-up.
 package main
 
 import (
@@ -32,11 +32,11 @@ const (
 	latenessEvery = 8
 	lightPeriod   = time.Millisecond
 	waitExpired   = 120 * time.Second
-	/* The collector starts at this size, not at twice the live heap. */
+	/* The garbage collector starts when the heap has this size, not at twice the live heap. */
 	memoryLimit = 4 << 30
 )
 
-/* Monotonic: one clock read, not two. */
+/* time.Since(base) reads only the monotonic clock; time.Now reads two clocks. */
 var base = time.Now()
 
 func now() time.Duration {
@@ -56,7 +56,7 @@ func (r *random) below(bound uint64) uint64 {
 	return ((x * 0x2545f4914f6cdd1d) >> 32) * bound >> 32
 }
 
-/* Even in [fromUs, toUs). */
+/* Returns a uniformly distributed delay in [fromUs, toUs) microseconds. */
 func (r *random) delay(fromUs, toUs uint64) time.Duration {
 	return time.Duration(fromUs+r.below(toUs-fromUs)) * time.Microsecond
 }
@@ -75,7 +75,7 @@ func (t *tally) merge(from tally) {
 	t.idSum += from.idSum
 }
 
-/* Callbacks are goroutines: any number at once. */
+/* Counts with atomics, because callbacks are goroutines, of which many may run at once. */
 type expired struct {
 	tally
 	lateness     []time.Duration
@@ -113,11 +113,11 @@ type producer struct {
 	ended        *expired
 	scheduled    tally
 	cancelled    tally
-	/* After the measurement. */
+	/* Timers that were stopped after the measurement. */
 	handedBack tally
 	started    time.Duration
 	finished   time.Duration
-	/* Of the schedules alone, where the rest of the loop is not what is measured. */
+	/* The time of the schedules alone, for workloads that do not measure the rest of the loop. */
 	inside time.Duration
 	_      [64]byte
 }
@@ -168,7 +168,7 @@ func ringFill(p *producer) {
 	}
 }
 
-/* Cancel the oldest, schedule a new one in its place. */
+/* Cancels the oldest timer and schedules a new one in its slot, again and again. */
 func ringTurn(p *producer) {
 	slot := 0
 	for id := p.firstID; id < p.firstID+p.ops && len(p.live) > 0; id++ {
@@ -182,7 +182,7 @@ func ringTurn(p *producer) {
 	}
 }
 
-/* After the measurement: nothing is left pending. */
+/* Stops the timers that are still pending after the measurement. */
 func ringClear(p *producer) {
 	for i := range p.live {
 		id := p.firstID + p.ops + uint64(i)
@@ -258,7 +258,7 @@ func (r *round) fill(p *producer, index uint64) {
 	}
 }
 
-/* All producers at once, each on a thread of its own. */
+/* Runs `do` for all producers at the same time, each in its own goroutine. */
 func (r *round) each(do func(p *producer)) {
 	var ready, done sync.WaitGroup
 	start := make(chan struct{})
@@ -322,7 +322,7 @@ func (r *round) nsPerOp() float64 {
 	return float64(inside) / float64(r.size.ops)
 }
 
-/* Values with the same are in one bucket of the harness's histogram (perf/harness/histogram.c). */
+/* Returns the same number for all values in one bucket of the harness's histogram (perf/harness/histogram.c). */
 func bucketOf(value time.Duration) time.Duration {
 	drop := 0
 	for value>>drop >= 128 {
@@ -331,7 +331,7 @@ func bucketOf(value time.Duration) time.Duration {
 	return value >> drop << drop
 }
 
-/* One line for each bucket; its greatest value stands for all, so the maximum stays exact. */
+/* Prints one line for each bucket. Its greatest value represents the others, so the maximum stays exact. */
 func printLateness(out *bufio.Writer, values []time.Duration) {
 	sort.Slice(values, func(i, j int) bool { return values[i] < values[j] })
 	from := 0
@@ -416,7 +416,7 @@ func main() {
 		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	/* Something is always due soon: else each of schedule-cancel would be the next, and wake up. */
+	/* The ticker keeps the next deadline near. Otherwise each timer of schedule-cancel would wake a thread. */
 	defer time.NewTicker(time.Second).Stop()
 	warmUp(os.Args[1], s)
 	r := newRound(workloads[os.Args[1]], s)

@@ -18,7 +18,7 @@ final class Delays {
 		return x * 0x2545f4914f6cdd1dL;
 	}
 
-	/** Even in [fromUs, toUs), in nanoseconds. */
+	/** Returns a uniformly distributed delay in [fromUs, toUs), in nanoseconds. */
 	long nextNs(long fromUs, long toUs) {
 		return (fromUs + ((next() >>> 32) * (toUs - fromUs) >>> 32)) * 1000;
 	}

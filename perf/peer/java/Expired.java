@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * What the engine's worker has run. One thread writes; others look at the count while it does, and
- * at the rest after the engine's thread has been joined.
+ * The timeouts that the engine's worker has run. Only the worker writes. Other threads read the count meanwhile, and
+ * the other fields after they have joined the worker.
  */
 final class Expired {
 	private static final VarHandle COUNT;

@@ -4,7 +4,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
-/** The JDK's ScheduledThreadPoolExecutor with one thread, which forgets what is cancelled. */
+/** The JDK's ScheduledThreadPoolExecutor with one thread. It removes cancelled tasks from its queue. */
 final class JdkEngine extends Engine {
 	private static final long BEAT_S = 1;
 	private static final long CLOSE_S = 60;
@@ -16,8 +16,8 @@ final class JdkEngine extends Engine {
 		executor.setRemoveOnCancelPolicy(true);
 		executor.prestartAllCoreThreads();
 		/*
-		 * As in a server, something is always due soon: else each timeout of schedule-cancel
-		 * would be the next one, for which the thread is woken up.
+		 * As in a server, a task is always due soon. Otherwise each timeout of
+		 * schedule-cancel would be the earliest one, and would wake the thread.
 		 */
 		executor.scheduleWithFixedDelay(() -> { }, BEAT_S, BEAT_S, TimeUnit.SECONDS);
 	}

@@ -2,21 +2,21 @@
 
 import java.util.Arrays;
 
-/** Prints latenesses so that equal buckets of the harness's histogram are one line. */
+/** Prints the latenesses, one line for each bucket of the harness's histogram. */
 final class Lateness {
 	private static final int STEP_BITS = 6;
 
 	private Lateness() {
 	}
 
-	/** Two values with the same are in one bucket (perf/harness/histogram.c). */
+	/** Returns the same number for all values in one bucket (perf/harness/histogram.c). */
 	private static long bucketOf(long ns) {
 		int drop = 63 - Long.numberOfLeadingZeros(ns) - STEP_BITS;
 
 		return drop > 0 ? ns >> drop << drop : ns;
 	}
 
-	/** Of each bucket the greatest stands for all: so the maximum stays exact. */
+	/** The greatest value of each bucket represents the others, so the maximum stays exact. */
 	static void print(long[] values, int count, StringBuilder to) {
 		long[] sorted = Arrays.copyOf(values, count);
 		int from = 0;

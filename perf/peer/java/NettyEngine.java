@@ -13,7 +13,7 @@ final class NettyEngine extends Engine {
 
 	private NettyEngine(Expired expired, int slots) {
 		super(expired);
-		/* Without leak detection, which is for timers that are forgotten. */
+		/* Leak detection is off, because it is only meant to find forgotten timers. */
 		timer = new HashedWheelTimer(Executors.defaultThreadFactory(), 1,
 				TimeUnit.MILLISECONDS, slots, false);
 		timer.start();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
 /**
- * A timer engine of the JVM under the harness's workloads: {@code WORKLOAD ops=N producers=N live=N},
- * answered as perf/peer/external.c says.
+ * Runs the harness's workloads on a timer engine of the JVM: {@code WORKLOAD ops=N producers=N
+ * live=N}. The output is in the format that perf/peer/external.c reads.
  *
- * The workload is run in small rounds until the compiler has done its work and three rounds in turn
- * take about the same time; then once, measured, with the engine new and the heap collected.
+ * The workload runs in small rounds until the compiler has done its work and three rounds in a row
+ * take about the same time. Then it runs once, measured, with a new engine and after a garbage
+ * collection.
  */
 final class Peer {
 	private static final long WARM_OPS = 300_000;
@@ -13,7 +14,7 @@ final class Peer {
 	private static final double WARM_MOST = 1.5;
 	private static final double STABLE = 1.1;
 	private static final long LIGHT_PERIOD_NS = 1_000_000;
-	/* Flat out: no worker is slower. */
+	/* In the warm-up: the fastest rate with which every worker keeps up. */
 	private static final long WARM_LIGHT_PERIOD_NS = 10_000;
 
 	private final Engine.Maker maker;
@@ -47,7 +48,7 @@ final class Peer {
 	}
 
 	private Round round(Size size, long lightPeriodNs) {
-		/* Each, or every eighth id of each producer's. */
+		/* All timeouts record their lateness, or in `fire` every eighth id of each producer. */
 		long room = allFire() ? size.ops : 0;
 
 		if (workload.equals("fire"))
@@ -96,7 +97,7 @@ final class Peer {
 		System.out.flush();
 	}
 
-	/** {@code args[from]} is the workload, its size follows. */
+	/** {@code args[from]} is the workload; its size follows. */
 	static void main(Engine.Maker maker, String version, String[] args, int from) throws Exception {
 		Peer peer;
 

@@ -3,9 +3,9 @@
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * One thread's share of a workload: the same ids and delays as the harness's own producers
- * (perf/harness/producer.c). Loops go by batches, as a method that is called often is compiled as a whole,
- * where a long loop would be replaced halfway.
+ * One thread's share of a workload, with the same ids and delays as the harness's own producers
+ * (perf/harness/producer.c). Loops run in batches, because the JVM compiles a method that is called
+ * often as a whole, but would replace a single long loop in the middle of its run.
  */
 abstract class Producer {
 	static final int BATCH = 500;
@@ -18,11 +18,11 @@ abstract class Producer {
 	final Object[] live;
 	final Tally scheduled = new Tally();
 	final Tally cancelled = new Tally();
-	/** After the measurement. */
+	/** Timeouts that were cancelled after the measurement. */
 	final Tally handedBack = new Tally();
 	long startedNs;
 	long endedNs;
-	/** Of the schedules alone, where the rest of the loop is not what is measured. */
+	/** The time of the schedules alone, for workloads that do not measure the rest of the loop. */
 	long insideNs;
 
 	Producer(Engine engine, Size size, int index) {
@@ -41,10 +41,10 @@ abstract class Producer {
 	void prepare() {
 	}
 
-	/** Operations {@code from} to {@code to} of its own. */
+	/** Does this producer's operations from {@code from} up to, but not including, {@code to}. */
 	abstract void batch(long from, long to);
 
-	/** After the measurement: cancels what is left pending. */
+	/** Cancels the timeouts that are still pending after the measurement. */
 	void clear() {
 	}
 
@@ -55,7 +55,7 @@ abstract class Producer {
 		endedNs = System.nanoTime();
 	}
 
-	/** A request timeout whose answer comes at once. */
+	/** Schedules and cancels at once, like a request timeout whose answer comes at once. */
 	static final class ScheduleCancel extends Producer {
 		private static final long DELAY_NS = 30_000_000_000L;
 
@@ -75,7 +75,7 @@ abstract class Producer {
 		}
 	}
 
-	/** Cancel the oldest of those that live, schedule a new one in its place. */
+	/** Cancels the oldest pending timeout and schedules a new one in its slot, again and again. */
 	static final class LiveRing extends Producer {
 		private static final long FROM_US = 30_000_000;
 		private static final long TO_US = 60_000_000;
@@ -128,7 +128,7 @@ abstract class Producer {
 		}
 	}
 
-	/** As fast as possible; every eighth takes its lateness. */
+	/** Schedules as fast as possible. Every eighth timeout records its lateness. */
 	static final class Fire extends Producer {
 		static final int LATENESS_EVERY = 8;
 		private static final long FROM_US = 1000;
@@ -152,7 +152,7 @@ abstract class Producer {
 		}
 	}
 
-	/** A thousand a second of all producers together; each takes its lateness. */
+	/** All producers together schedule a thousand timeouts a second. Each timeout records its lateness. */
 	static final class Light extends Producer {
 		private static final long FROM_US = 1000;
 		private static final long TO_US = 50_000;

@@ -6,7 +6,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.function.Function;
 
-/** One run of a workload on an engine of its own: to warm up, or to measure. */
+/** One run of a workload on a new engine, either to warm up or to measure. */
 final class Round {
 	private static final long WAIT_EXPIRED_NS = 120_000_000_000L;
 	private static final long POLL_MS = 2;
@@ -26,7 +26,7 @@ final class Round {
 	private final Size size;
 	private long cpuNs;
 
-	/** {@code latenessRoom}: how many will take their lateness. */
+	/** {@code latenessRoom}: how many timeouts will record their lateness. */
 	Round(Engine.Maker engineMaker, ProducerMaker producerMaker, Size size, int latenessRoom) {
 		this.size = size;
 		engine = engineMaker.make(new Expired(latenessRoom));
@@ -39,7 +39,7 @@ final class Round {
 		ended = new CountDownLatch(size.producers);
 	}
 
-	/* A producer that fails ends the process: the harness sees its exit code. */
+	/* Runs a producer. If it fails, ends the process, so that the harness sees the exit code. */
 	private void produce(Producer producer) {
 		try {
 			producer.prepare();
@@ -55,7 +55,7 @@ final class Round {
 		}
 	}
 
-	/** Until the engine's worker has seen all that came before. */
+	/** Waits until the engine's worker has seen all earlier schedules. */
 	private void flush() throws InterruptedException {
 		CountDownLatch seen = new CountDownLatch(1);
 
@@ -113,7 +113,7 @@ final class Round {
 		return (double) cpuNs / size.ops;
 	}
 
-	/** Of all producers: {@code part} tells which. */
+	/** Sums up one tally of all producers; {@code part} selects it. */
 	private Tally sum(Function<Producer, Tally> part) {
 		Tally all = new Tally();
 

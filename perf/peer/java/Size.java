@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /**
- * How much of a workload: {@code ops=N producers=N live=N}. Two more, which have defaults: the
- * {@code seed} of the first producer's delays, and {@code warm}, how many milliseconds at least.
+ * The size of a workload: {@code ops=N producers=N live=N}. Two more arguments have defaults:
+ * {@code seed=N} for the first producer's delays, and {@code warm=N} for the least milliseconds of
+ * warm-up.
  */
 final class Size {
 	long ops = 1_000_000;
@@ -52,7 +53,7 @@ final class Size {
 		return size;
 	}
 
-	/** Of {@code total}, what falls to number {@code index} of {@code count}. */
+	/** Returns the share of {@code total} for number {@code index} of {@code count}. */
 	static long share(long total, int index, int count) {
 		return total / count + (index < total % count ? 1 : 0);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/** How many timeouts, and the sum of their ids. */
+/** A number of timeouts, and the sum of their ids. */
 final class Tally {
 	long count;
 	long idSum;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# build.sh JAVAC JAR FOLDER OUT CLASSPATH SOURCE...: compiles into FOLDER, packs it into OUT.
+# build.sh JAVAC JAR FOLDER OUT CLASSPATH SOURCE...: compiles the sources into FOLDER, and packs FOLDER into OUT.
 set -e
 javac=$1 jar=$2 folder=$3 out=$4 classpath=$5
 shift 5

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Boost.Asio among the peers; its own part is asio_timer.cc.
- */
+/* The peer for Boost.Asio. asio_timer.cc has the calls of Boost.Asio itself. */
 #include "peer/linked/asio_timer.h"
 
 typedef struct asio_timer peer_timer;
@@ -36,7 +34,7 @@ static int open_loop(const struct peer_task *task)
 	return asio_open(on_expire);
 }
 
-/* The handlers of cancelled timers are part of the cost. */
+/* Waits until the handlers of cancelled timers have run, because they are part of the cost. */
 static int thread_end(struct producer *unused)
 {
 	(void)unused;

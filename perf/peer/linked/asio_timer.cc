@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boost.Asio's steady_timer: one thread in the io_context.
+ * Boost.Asio's steady_timer. One thread runs the io_context.
  *
- * Each timer is used by the thread that made it alone, which needs no strand; what is common to all
- * of them, the context has locks for. The executor is the context's own, not the one that can hold
- * any, and the context is told that one thread runs it. A handler of a cancelled timer is run too.
+ * Only the thread that made a timer uses it, so no strand is needed. The context has locks for the
+ * state that all timers share. For speed, the executor is the context's own type, not the
+ * polymorphic any_io_executor, and the context gets the hint that one thread runs it. Asio also
+ * runs the handler of a cancelled timer.
  */
 #include "asio_timer.h"
 
@@ -40,7 +41,7 @@ struct loop {
 	void (*expired)(asio_timer *) = nullptr;
 };
 
-/* Never destroyed: timers that stand in the process's memory still point to it. */
+/* It is never destroyed, because timers that remain in memory still point to it. */
 loop *the_loop;
 
 timer_type *object_of(asio_timer *timer)
@@ -48,7 +49,10 @@ timer_type *object_of(asio_timer *timer)
 	return std::launder(reinterpret_cast<timer_type *>(timer->object.bytes));
 }
 
-/* So that a timer of 30 s is not the next to be due, for which the thread would be woken up. */
+/*
+ * A periodic timer of one second. Without it each timer of 30 s would be the earliest one, and
+ * would wake the thread.
+ */
 void beat()
 {
 	the_loop->beat.expires_after(beat_period);

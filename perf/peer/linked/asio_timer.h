@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Boost.Asio's steady_timer for C.
- */
+/* Boost.Asio's steady_timer, callable from C. */
 #ifndef PERF_PEER_LINKED_ASIO_TIMER_H
 #define PERF_PEER_LINKED_ASIO_TIMER_H
 
@@ -12,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Room for the C++ object. */
+/* Bytes that suffice for the C++ object. */
 enum { ASIO_TIMER_BYTES = 80 };
 
 struct asio_timer {
@@ -22,10 +20,13 @@ struct asio_timer {
 	} object;
 };
 
-/* Starts the thread that runs the handlers, which call `expired`. 0 or a negative errno value. */
+/*
+ * Starts the thread that runs the handlers, which call `expired`. Returns 0 or a negative errno
+ * value.
+ */
 int asio_open(void (*expired)(struct asio_timer *timer));
 void asio_close(void);
-/* Waits until the thread has run all that was ready. */
+/* Waits until the thread has run all handlers that were ready. */
 void asio_flush(void);
 
 void asio_timer_init(struct asio_timer *timer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DPDK's rte_timer: skip lists behind a spinlock each.
+ * The peer for DPDK's rte_timer, which keeps timers in skip lists, each with a spinlock.
  *
  * Each producer puts its timers on a list of its own. One thread runs the due timers of all lists,
  * each millisecond. All threads are registered with the EAL, which requires that. The EAL uses no
@@ -27,7 +27,7 @@ typedef struct rte_timer peer_timer;
 static struct {
 	double cycles_per_ns;
 	uint32_t data;
-	/* The lists: each has the number of its producer's lcore. */
+	/* The numbers of the lists. Each list has the number of its producer's lcore. */
 	_Atomic unsigned list_count;
 	unsigned lists[RTE_MAX_LCORE];
 	pthread_mutex_t lists_lock;
@@ -47,7 +47,7 @@ static inline void peer_timer_init(peer_timer *timer)
 	rte_timer_init(timer);
 }
 
-/* A part of a cycle more is not early. */
+/* Rounds the cycles up, so that the timer is not early. */
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 {
 	uint64_t cycles = (uint64_t)((double)delay_ns * worker.cycles_per_ns) + 1;
@@ -57,7 +57,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 		       : 0;
 }
 
-/* Nothing is due for 30 s, so a timer that is stopped was pending. */
+/* A timer that this call stops was pending: nothing is due for 30 s. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
 	return rte_timer_pending(timer) && rte_timer_alt_stop(worker.data, timer) == 0;
@@ -104,7 +104,10 @@ static void *worker_main(void *unused)
 	return NULL;
 }
 
-/* On the processor where this thread is; it binds the thread there, which others would inherit. */
+/*
+ * Initialises the EAL on the processor on which this thread runs. The EAL binds the thread to that
+ * processor. The end of this function undoes that, because other threads would inherit it.
+ */
 static int eal_open(void)
 {
 	char lcores[32];
@@ -116,7 +119,7 @@ static int eal_open(void)
 	int error = sched_getaffinity(0, sizeof(allowed), &allowed) ? -errno : 0;
 
 	snprintf(lcores, sizeof(lcores), "--lcores=0@%d", sched_getcpu());
-	/* It changes their order, not the words. */
+	/* The cast is safe, because rte_eal_init only changes the order of the words. */
 	if (!error && rte_eal_init(sizeof(words) / sizeof(*words), (char **)(uintptr_t)words) < 0)
 		error = -rte_errno;
 	if (!error)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libev: a heap of four children, with the times in it.
+ * The peer for libev, which keeps timers in a heap with four children for each node, and the
+ * deadlines in the heap's array.
  *
- * The loop's own time counts, which it has read before; `ev_timer_start` reads none.
+ * `ev_timer_start` reads no clock: it uses the time that the loop has read before.
  */
 #include <ev.h>
 
@@ -33,7 +34,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 	return 0;
 }
 
-/* A void function: its word for it is the field that it sets. */
+/* ev_timer_stop returns nothing, so success is read from the field that it sets. */
 static inline int peer_timer_stop(peer_timer *timer)
 {
 	ev_timer_stop(base, timer);
@@ -59,7 +60,10 @@ static int open_loop(void)
 	return base ? 0 : -ENOMEM;
 }
 
-/* Its time is that of its making, as fresh as inside it. */
+/*
+ * Runs outside of the loop. The loop has read its time when it was created, so the time is as fresh
+ * as inside the loop.
+ */
 static int run_loop(struct loop_course *course)
 {
 	loop_body(course);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libevent in its own loop, without locks: a binary heap of pointers.
+ * The peer for libevent in its own loop, without locks. It keeps timers in a binary heap of
+ * pointers.
  *
- * In a callback, where the loop's time is cached and `event_add` reads no clock.
+ * The workload runs inside a callback, where the loop's time is cached and `event_add` reads no
+ * clock.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -62,7 +64,7 @@ static int run_loop(struct loop_course *course)
 {
 	const struct timeval now = {0, 0};
 
-	/* The loop never runs here, so its cost is not measured. */
+	/* This error stays if the loop never runs the callback. */
 	course->error = -EIO;
 	if (event_base_once(base, -1, EV_TIMEOUT, in_the_loop, course, &now))
 		return -EIO;

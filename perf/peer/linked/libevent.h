@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What both of libevent's peers need.
- */
+/* A function that both of libevent's peers use. */
 #ifndef PERF_PEER_LINKED_LIBEVENT_H
 #define PERF_PEER_LINKED_LIBEVENT_H
 
 #include <stdint.h>
 #include <sys/time.h>
 
-/* Not before its time: up to the next microsecond. */
+/* Rounds up to the next microsecond, so that no timer is early. */
 static inline struct timeval timeval_of_ns(int64_t ns)
 {
 	int64_t us = (ns + 999) / 1000;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libevent with its own locks: one thread in the loop, the others add and delete.
+ * The peer for libevent with its own locks: one thread runs the loop, and the others add and delete
+ * events.
  *
  * A timer that becomes the earliest must wake up the loop. In schedule-cancel each timer would do
  * that. So a periodic timer of one second keeps the loop's next wake-up earlier than theirs. The
- * loop's cached time is off: other threads would read the time before the last batch of callbacks,
- * and their timers would fire early by that. The clock is the default one (coarse, 4 ms, the
- * cheapest). Only the workload that measures lateness gets the precise one.
+ * loop's cached time is switched off, because other threads would read a time from before the last
+ * batch of callbacks, and their timers would fire early. The clock is the default one (coarse, 4
+ * ms, the cheapest). Only the workload that measures lateness gets the precise one.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -89,7 +90,10 @@ static struct event_base *base_new(int flags)
 	return base;
 }
 
-/* A loop that has not begun yet ignores a request to break. */
+/*
+ * Starts the loop's thread, and waits until the loop has begun. A loop that has not begun yet would
+ * ignore a request to break.
+ */
 static int begin(void)
 {
 	const struct timeval now = {0, 0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libuv: a binary heap of linked nodes, milliseconds.
+ * The peer for libuv, which keeps timers in a binary heap of linked nodes and counts milliseconds.
  *
- * The loop's own time counts; `uv_timer_start` reads none.
+ * `uv_timer_start` reads no clock: it uses the time that the loop has read before.
  */
 #include <uv.h>
 
@@ -47,7 +47,10 @@ static int open_loop(void)
 	return uv_loop_init(&base);
 }
 
-/* Its time is that of its making, as fresh as inside it. */
+/*
+ * Runs outside of the loop. The loop has read its time when it was created, so the time is as fresh
+ * as inside the loop.
+ */
 static int run_loop(struct loop_course *course)
 {
 	loop_body(course);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct node {
-	/* In the heap; 0: not pending. */
+	/* Its index in the heap's array. 0: it is not pending. */
 	uint32_t place;
 };
 
@@ -34,13 +34,13 @@ struct entry {
 
 static struct {
 	alignas(64) pthread_mutex_t lock;
-	/* From TOP on. */
+	/* The array, used from index TOP on. */
 	struct entry *entries;
 	uint32_t count;
 	bool ended;
 	/*
-	 * No thread needs to signal the worker for a deadline from this time on, because it wakes
-	 * up by then. INT64_MIN: it is awake, or about to wake up.
+	 * The worker wakes up at this time at the latest, so a thread need not signal it for a
+	 * later deadline. INT64_MIN: the worker is awake, or about to wake up.
 	 */
 	int64_t looks_at_ns;
 	alignas(64) pthread_cond_t earlier;
@@ -78,7 +78,7 @@ static inline void sift_down(uint32_t place, struct entry entry)
 	put(place, entry);
 }
 
-/* The last entry fills the gap, and moves up or down as needed. */
+/* Takes an entry out of the heap. The last entry fills the gap, and moves up or down as needed. */
 static inline void take(uint32_t place)
 {
 	struct entry last = heap.entries[heap.count--];
@@ -136,7 +136,7 @@ static unsigned take_batch(int64_t now_ns, struct node **ret_batch)
 	return count;
 }
 
-/* Called with the lock, which it lets go while callbacks run. */
+/* Must be called with the lock held. Releases it while callbacks run. */
 static void run_batch(struct node **batch, unsigned count)
 {
 	pthread_mutex_unlock(&heap.lock);
@@ -192,7 +192,7 @@ static int cond_init(pthread_cond_t *cond)
 	return -error;
 }
 
-/* Room for all that can be pending at once, touched. */
+/* Allocates and touches an array for all timeouts that can be pending at once. */
 static int heap_open(const struct peer_task *task)
 {
 	size_t bytes = (shared_pending_max(task) + TOP) * sizeof(*heap.entries);

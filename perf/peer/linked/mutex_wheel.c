@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex-wheel: a hierarchical wheel behind one mutex, as one would write it without lock-free
- * parts.
+ * mutex-wheel: a hierarchical wheel behind one mutex. It is a straightforward design without
+ * lock-free parts.
  *
  * It has four levels of 256 slots and a tick of 1 ms. Slots are doubly linked lists, so that a
  * cancel is an unlink. A thread wakes up at each tick, turns the wheel, takes due timeouts out in
- * batches, and runs the callbacks without the lock. To keep the lock short, the clock is read
- * outside (rival_clock.h). The worker's last tick would be a cheaper clock, but if the worker is
- * late, that tick is behind the time, and timeouts would be early.
+ * batches, and runs the callbacks without the lock. The clock is read outside the lock, to hold the
+ * lock for a shorter time (rival_clock.h). The worker's last tick would be a cheaper clock. But if
+ * the worker is late, that tick is too old, and timeouts would be early.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct node {
 	struct node *next;
-	/* NULL: not pending. */
+	/* NULL if the node is not pending. */
 	struct node *prev;
 	uint64_t due_tick;
 };
@@ -32,12 +32,15 @@ enum { LEVELS = 4, LEVEL_BITS = 8, SLOTS = 1 << LEVEL_BITS, BATCH = 64 };
 
 static struct {
 	alignas(64) pthread_mutex_t lock;
-	/* The next tick to turn to: all before it have expired. */
+	/* The next tick that the worker turns to. All ticks before it have expired. */
 	uint64_t tick;
 	/* Written under the lock, read by the worker. */
 	bool ended;
 	struct node slots[LEVELS][SLOTS];
-	/* Taken out of a slot and not yet run; a cancel may still unlink from it. */
+	/*
+	 * The timeouts that were taken out of a slot and have not run yet. A cancel may still
+	 * unlink a node from this list.
+	 */
 	struct node due;
 	alignas(64) pthread_t worker;
 } wheel;
@@ -87,7 +90,7 @@ static inline void peer_timer_init(peer_timer *timer)
 
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 {
-	/* Not before its time: the tick that ends after it. */
+	/* Rounds up to the next tick, so that no timeout is early. */
 	timer->due_tick = (uint64_t)(rival_deadline_ns(delay_ns) + TICK_NS - 1) / TICK_NS;
 	pthread_mutex_lock(&wheel.lock);
 	place(timer);
@@ -117,7 +120,7 @@ static void take_all(struct node *from, struct node *to)
 	list_init(from);
 }
 
-/* The slot that begins at this tick, into the levels below. */
+/* Moves the slot of `level` that begins at this tick into the levels below. */
 static void cascade(unsigned level)
 {
 	struct node moved;
@@ -150,7 +153,7 @@ static unsigned take_batch(struct node **ret_batch)
 	return count;
 }
 
-/* Called with the lock, which it lets go while callbacks run. */
+/* Must be called with the lock held. Releases it while callbacks run. */
 static void run_due(void)
 {
 	struct node *batch[BATCH];
@@ -192,8 +195,11 @@ static void *worker_main(void *unused)
 	return NULL;
 }
 
-/* Spinning before sleep halves what two producers cost each other where the lock is held for
- * shortest, and doubles it elsewhere. */
+/*
+ * Chooses the mutex type. An adaptive mutex spins before it sleeps. That halves the cost that two
+ * producers cause each other in schedule-cancel, where they hold the lock for the shortest time. In
+ * the other workloads it doubles that cost.
+ */
 static int lock_init(unsigned workload_kind)
 {
 	pthread_mutexattr_t attributes;

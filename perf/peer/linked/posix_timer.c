@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * posix-timer: timer_settime. Each expiry is a queued signal, for which a thread waits.
+ * posix-timer: the peer that uses timer_settime. Each expiry is a queued signal, and a thread waits
+ * for these signals.
  *
  * Each timer reserves a queued signal. The system limits their number, so a million timers are not
- * possible. As with timerfd, the time that was left shows whether a cancel came before the expiry.
+ * possible. As with timerfd, a cancel came before the expiry if the timer had time left.
  */
 #include <signal.h>
 #include <time.h>
@@ -22,7 +23,7 @@ enum { NS_PER_S = 1000000000 };
 
 static struct {
 	sigset_t signals;
-	/* Of the timers' making. */
+	/* The first error of timer_create. */
 	int error;
 	pthread_t worker;
 } timers;
@@ -94,7 +95,7 @@ static void posix_timer_close(void)
 	pthread_join(timers.worker, NULL);
 }
 
-/* Now the timers have been made. */
+/* Reports whether the timers could be made, which peer_timer_init cannot return. */
 static int thread_begin(struct producer *unused)
 {
 	(void)unused;
@@ -130,7 +131,10 @@ static int run(const struct peer *self, const struct peer_task *task, struct sam
 	sigemptyset(&timers.signals);
 	sigaddset(&timers.signals, signal_expired());
 	sigaddset(&timers.signals, signal_stop());
-	/* In all threads, which inherit it: the worker takes them one by one. */
+	/*
+	 * Blocks the signals in all threads, which inherit this mask. The worker takes the signals
+	 * one by one.
+	 */
 	pthread_sigmask(SIG_BLOCK, &timers.signals, NULL);
 	return shared_run(&hooks, task, ret_sample);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timerfd: a file descriptor for each timer, all in one epoll set that a thread waits for.
+ * timerfd: the peer with a file descriptor for each timer. A thread waits for all of them in one
+ * epoll set.
  *
- * The system limits open files, so neither a million timers nor millions that fire are possible.
- * The time that was left shows whether a cancel came before the expiry. That is right only for
- * timers that are not about to fire. Here they have 30 s left.
+ * The system limits open files, so neither a million timers nor millions that fire are possible. A
+ * cancel came before the expiry if the timer had time left. That is right only for timers that are
+ * not about to fire. Here they have 30 s left.
  */
 typedef struct timerfd_timer {
 	int fd;
@@ -25,7 +26,7 @@ enum { NS_PER_S = 1000000000, EVENTS = 64 };
 static struct {
 	int epoll_fd;
 	int stop_fd;
-	/* Of the timers' making. */
+	/* The first error of making the timers. */
 	int error;
 	pthread_t worker;
 } timers;
@@ -68,7 +69,7 @@ static inline bool peer_timer_cancel(peer_timer *timer)
 	return left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0;
 }
 
-/* False: it was the word to stop. */
+/* Takes an expiry. Returns false if the event was the request to stop. */
 static bool take(peer_timer *timer)
 {
 	uint64_t times;
@@ -111,7 +112,7 @@ static void timerfd_close(void)
 	pthread_join(timers.worker, NULL);
 }
 
-/* Now the timers have been made. */
+/* Reports whether the timers could be made, which peer_timer_init cannot return. */
 static int thread_begin(struct producer *unused)
 {
 	(void)unused;

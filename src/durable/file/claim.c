@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Files that a process has open at once. The model checks use few. */
+/* How many files a process may have open at once. The model checks set fewer. */
 #ifndef TWI_CLAIM_PLACES
 #define TWI_CLAIM_PLACES 1024
 #endif
@@ -21,19 +21,22 @@ static uint64_t mixed(uint64_t value)
 	return value ^ (value >> 31);
 }
 
-/* Two files with the same word exclude each other, which one pair in 2^64 does. Never 0. */
+/*
+ * Returns a number for a file in this process, never 0. If two files had the same number, they
+ * would exclude each other; that is one pair in 2^63.
+ */
 static uint64_t identity_of(uint64_t device, uint64_t inode)
 {
 	return mixed(mixed(mixed((uint64_t)getpid()) ^ device) ^ inode) | 1;
 }
 
-/* A free place, which has this identity from now on. -1: there is none. */
+/* Writes the identity to a free place, and returns that place. Returns -1 if none is free. */
 static int place_take(uint64_t identity)
 {
 	for (int place = 0; place < TWI_CLAIM_PLACES; place++) {
 		uint64_t none = 0;
 
-		/* E108: before the look at the other places. */
+		/* E108: must come before the loads of the other places. */
 		if (twi_cas_seq_cst(&claims[place], &none, identity))
 			return place;
 	}
@@ -43,7 +46,7 @@ static int place_take(uint64_t identity)
 static bool elsewhere(uint64_t identity, int own)
 {
 	for (int place = 0; place < TWI_CLAIM_PLACES; place++) {
-		/* E108: after the own claim. */
+		/* E108: must come after this thread's own claim. */
 		if (place != own && twi_load_seq_cst(&claims[place]) == identity)
 			return true;
 	}
@@ -65,6 +68,9 @@ int twi_claim_take(uint64_t device, uint64_t inode)
 
 void twi_claim_drop(int place)
 {
-	/* RELAXED: it guards no memory. The kernel's lock orders what the owners of the file write. */
+	/*
+	 * RELAXED: the claim guards no memory. The kernel's lock orders the writes of the file's
+	 * owners.
+	 */
 	twi_store_relaxed(&claims[place], UINT64_C(0));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which files this process has open as stores. A POSIX lock does not exclude its own process. Worse,
- * a second open and close of the lock file would drop the lock. So a store claims the identity of
- * the file first, by a number that stat() gives, without opening the file.
+ * The table of the files that this process has open as stores. A POSIX lock does not exclude its
+ * own process. Worse, a second open and close of the lock file would drop the lock. So a store
+ * first claims the identity of the lock file, which stat() gives without opening it.
  *
  * A claimant writes the identity to a free place, and then looks for it in all other places. Of two
- * claimants of one file at least one sees the other, and leaves. If they come at the same moment, both
- * may leave.
+ * claimants of one file, at least one sees the other, and gives up. If both claim at the same
+ * moment, both may give up.
  *
  * A forked child has another process number, so its parent's claims do not bind it. They keep their
  * places in the child.
@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /*
- * Returns the place of the claim, -EBUSY if this process has the file or claims it at this moment,
- * -EMFILE if the process has 1,024 files open.
+ * Returns the place of the claim. Returns -EBUSY if this process has the file or claims it at this
+ * moment, and -EMFILE if the process has 1,024 files open.
  */
 int twi_claim_take(uint64_t device, uint64_t inode);
 void twi_claim_drop(int place);

@@ -14,13 +14,13 @@ struct batch {
 	struct tw_durable_op *ops;
 	size_t count;
 	const uint32_t *kinds;
-	bool inbox; /* new rows go there */
-	bool puts;  /* there are some */
+	bool inbox; /* new rows go to the inbox */
+	bool puts;  /* the batch has new rows */
 };
 
 /*
- * In the order of ids, operations that lie next to each other in the file follow each other, which
- * makes new timers 1.7 times as fast. Operations of one timer keep their order.
+ * Sorts operations by id, so that the rows of successive operations lie next to each other in the
+ * file. That makes new timers 1.7 times as fast. Operations of one timer keep their order.
  */
 static int order_compare(const void *one, const void *other)
 {
@@ -35,8 +35,9 @@ static int order_compare(const void *one, const void *other)
 }
 
 /*
- * Keys tie timers together, so with a key in it a batch keeps its order. An end without a key in
- * it may free one, but then no new timer of the same batch asks for it.
+ * A batch that has a key keeps its order, because a new timer may need the key that an end before
+ * it frees. In a batch without keys an end may free a key, too, but no new timer of the batch asks
+ * for one.
  */
 static struct tw_durable_op **order_make(struct batch *batch)
 {
@@ -86,7 +87,7 @@ static int change(struct twi_timers *timers, const struct tw_durable_op *op)
 	return result < 0 ? result : 1;
 }
 
-/* 1: done; 0: there is no such timer; or an error. */
+/* Returns 1 if done, 0 if there is no such timer, or an error. */
 static int apply_old(struct batch *batch, const struct tw_durable_op *op, int64_t now_ns)
 {
 	struct twi_timers *timers = &batch->file->timers;
@@ -142,15 +143,15 @@ static int transaction(struct batch *batch, struct tw_durable_op **order, int64_
 		result = twi_database_commit(&file->database);
 	if (result == 0)
 		return 0;
-	/* Without a true view of the inbox, an end could miss its row. */
+	/* Reads the bounds of the inbox again. If they were wrong, an end could miss its row. */
 	if (file->database.frozen == 0 && twi_timers_refresh(&file->timers) != 0)
 		twi_file_freeze(file, -EIO);
 	return result;
 }
 
 /*
- * The disk is full, and the transaction was taken back. Without the reserve there is room to copy
- * the log into the database, and then the log starts again inside the room that it has.
+ * Called if the disk is full and the transaction was rolled back. Without the reserve file there is
+ * room to copy the log into the database. Then the log starts again inside the space that it has.
  */
 static int room_make(struct twi_file *file)
 {

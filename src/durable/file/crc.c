@@ -30,7 +30,10 @@ TWI_CONSTRUCTOR static void table_fill(void)
 				table[step - 1][byte] >> 8 ^ table[0][table[step - 1][byte] & 0xff];
 }
 
-/* The bytes in the order of their addresses, so that a file may move between machines. */
+/*
+ * Takes eight bytes in the order of their addresses on every machine, so that a file may move
+ * between machines.
+ */
 static uint32_t step8(uint32_t crc, const unsigned char *bytes)
 {
 	crc ^= (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |

@@ -9,11 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of what `crc` stands for (0 at the start), followed by these bytes. */
+/*
+ * Returns the checksum of all earlier bytes, whose checksum is `crc` (0 if there are none),
+ * followed by these bytes.
+ */
 uint32_t twi_crc32c(uint32_t crc, const void *bytes, size_t count);
-/* The same, followed by a number, whose lowest byte comes first on each machine. */
+/* The same for a number, as eight bytes with the lowest first on every machine. */
 uint32_t twi_crc32c_number(uint32_t crc, uint64_t number);
-/* The checksum of three numbers with a sign. */
+/* Returns the checksum of three signed numbers. */
 uint32_t twi_crc32c_numbers(int64_t first, int64_t second, int64_t third);
 
 #endif

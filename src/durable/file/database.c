@@ -7,7 +7,10 @@
 #include <stddef.h>
 
 enum {
-	/* How long a statement waits for a foreign reader or writer before it gives -EBUSY. */
+	/*
+	 * How long a statement waits for a reader or writer of another process before it returns
+	 * -EBUSY.
+	 */
 	BUSY_MS = 200,
 };
 
@@ -137,7 +140,7 @@ int twi_database_number(struct twi_database *database, const char *sql, int64_t 
 	if (code == SQLITE_ROW)
 		*ret = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
-	/* Without a row there is no number: not a file of ours. */
+	/* Without a row there is no number, so the file is not ours. */
 	return code == SQLITE_DONE ? -EUCLEAN : twi_database_error(code);
 }
 
@@ -228,7 +231,7 @@ int twi_database_run(struct twi_database *database, enum twi_sql sql)
 	return result == 1 ? 0 : result;
 }
 
-/* A transaction is over, and the next one syncs unless it says otherwise. */
+/* Called when a transaction has ended. The next one syncs again, unless it begins unsynced. */
 static void ended(struct twi_database *database)
 {
 	if (database->unsynced && twi_database_execute(database, "PRAGMA synchronous = FULL") != 0)
@@ -236,7 +239,10 @@ static void ended(struct twi_database *database)
 	database->unsynced = false;
 }
 
-/* Whether another connection wrote since we looked last. Inside a transaction the answer stays. */
+/*
+ * Freezes the connection if another one has written since the last look. Inside a transaction the
+ * answer does not change. Returns 0, -ESTALE or an error.
+ */
 static int foreign_check(struct twi_database *database)
 {
 	sqlite3_stmt *statement = database->statements[TWI_SQL_DATA_VERSION];
@@ -314,7 +320,7 @@ int twi_database_commit(struct twi_database *database)
 
 void twi_database_rollback(struct twi_database *database)
 {
-	/* It may have been ended by SQLite itself, and then there is nothing to end. */
+	/* SQLite itself may have ended the transaction, and then there is nothing to roll back. */
 	if (!sqlite3_get_autocommit(database->sqlite))
 		(void)twi_database_run(database, TWI_SQL_ROLLBACK);
 	ended(database);

@@ -2,10 +2,10 @@
 /*
  * The connection to SQLite: its settings, its statements, its errors.
  *
- * Errors. A transaction whose COMMIT said SQLITE_BUSY or SQLITE_FULL did not happen. After any other
- * failure of a COMMIT the file may hold it or not, and later frames in the log could be cut off
- * by a power loss. So the connection is frozen: it writes nothing more. Only a new open, which
- * writes the log again (log.h), may go on.
+ * Errors. If COMMIT returns SQLITE_BUSY or SQLITE_FULL, the transaction did not happen. After any
+ * other failure of COMMIT the file may have the transaction or not. A power loss could then cut off
+ * later frames of the log. So the connection is frozen: it writes nothing more. Only a new open,
+ * which writes the log again (log.h), may go on.
  */
 #ifndef TWI_DURABLE_FILE_DATABASE_H
 #define TWI_DURABLE_FILE_DATABASE_H
@@ -69,42 +69,49 @@ struct twi_database {
 	int64_t data_version; /* changes when another connection writes */
 	int frozen;           /* a negative errno value, once the connection may not write */
 	uint64_t pages;       /* written to the log since the last checkpoint */
-	uint64_t pages_kept;  /* of the log then, if a reader kept it from starting again */
-	bool unsynced;        /* the transaction that runs */
+	/* Pages of the log at that checkpoint, if a reader kept the log from starting again. */
+	uint64_t pages_kept;
+	bool unsynced; /* the commit of the running transaction does not sync */
 };
 
-/* Opens a file that exists. -EUCLEAN if it is no database, or damaged. */
+/* Opens an existing file. Returns -EUCLEAN if it is no database, or damaged. */
 int twi_database_open(struct twi_database *database, const char *path);
-/* The same, and no call can write to it. */
+/* The same, but no call can write to the file. */
 int twi_database_open_to_read(struct twi_database *database, const char *path);
-/* After the tables exist. */
+/* Prepares all statements. The tables must exist. */
 int twi_database_prepare(struct twi_database *database);
 void twi_database_close(struct twi_database *database);
 
-/* SQLite's code as a negative errno value; 0 for SQLITE_OK, ROW and DONE. */
+/* Converts SQLite's code to a negative errno value, or to 0 for SQLITE_OK, ROW and DONE. */
 int twi_database_error(int code);
 int twi_database_execute(struct twi_database *database, const char *sql);
-/* One number of the first row of a query. */
+/* Runs a query, and sets *ret to the first number of its first row. */
 int twi_database_number(struct twi_database *database, const char *sql, int64_t *ret);
 
-/* The statement, reset, with its old arguments. */
+/* Returns the statement, reset, with its old arguments. */
 sqlite3_stmt *twi_database_statement(struct twi_database *database, enum twi_sql sql);
-/* Steps: 1 a row, 0 done, or an error. The statement is reset unless there is a row. */
+/*
+ * Steps a statement. Returns 1 if there is a row, 0 if it is done, or an error. Resets the
+ * statement unless there is a row.
+ */
 int twi_database_step(sqlite3_stmt *statement);
-/* For a statement without rows: runs it with the arguments that were bound. */
+/* Runs a statement without rows, with the arguments that were bound. */
 int twi_database_run(struct twi_database *database, enum twi_sql sql);
 
 /*
- * -EBUSY another process writes; -ESTALE another process has written: then the connection is
- * frozen. A begun transaction must be ended by one of the two.
+ * Begins a transaction, which the caller must commit or roll back. Returns -EBUSY if another
+ * process writes. Returns -ESTALE if another process has written; then the connection is frozen.
  */
 int twi_database_begin(struct twi_database *database);
-/* The same, for a transaction whose loss by a power loss does no harm: its commit does not sync. */
+/* The same, for a transaction that a power loss may undo without harm: its commit does not sync. */
 int twi_database_begin_unsynced(struct twi_database *database);
-/* -EBUSY, -ENOSPC: it did not happen. Else: frozen, see above. It is ended in each case. */
+/*
+ * Commits. After -EBUSY or -ENOSPC the transaction did not happen; any other error freezes the
+ * connection (see above). The transaction has ended in each case.
+ */
 int twi_database_commit(struct twi_database *database);
 void twi_database_rollback(struct twi_database *database);
-/* Around many reads: each would otherwise lock and unlock the file, which takes a microsecond. */
+/* Enclose many reads. Otherwise each would lock and unlock the file, which takes a microsecond. */
 int twi_database_begin_read(struct twi_database *database);
 void twi_database_end_read(struct twi_database *database);
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 enum {
-	/* Arguments after those of a row. */
+	/* The numbers of the arguments that follow those of a row. */
 	BIRTH = 12,
 	ENDED,
 };
@@ -87,7 +87,7 @@ int twi_dead_revive(struct twi_timers *timers, const struct tw_durable_row *want
 	row.key = NULL;
 	TWI_TEST_POINT("file:reviving");
 	result = twi_dead_drop(timers, want->id);
-	/* After the drop, because the id must not be taken. */
+	/* Must come after the drop, because twi_timers_put refuses the id of a dead letter. */
 	if (result == 1)
 		result = twi_timers_put(timers, &row, false);
 	if (result == 1)
@@ -112,7 +112,7 @@ static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_
 	return result < 0 ? result : sqlite3_changes(timers->database->sqlite);
 }
 
-/* If it is lost by a power loss, the next trim does it again. So its commit need not sync. */
+/* If a power loss undoes a trim, the next trim repeats it. So its commit need not sync. */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
 {
 	struct twi_database *database = timers->database;

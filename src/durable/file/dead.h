@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dead letters: timers that were given up. They lie in a table of their own, in the order of their
- * ids, so that no load meets them. Their keys are free; the row keeps its key for the reader.
+ * Dead letters: timers that were given up. They have a table of their own, in the order of their
+ * ids, so that no load reads them. Another timer may use the key of a dead letter; its row keeps
+ * the key for people who read it.
  */
 #ifndef TWI_DURABLE_FILE_DEAD_H
 #define TWI_DURABLE_FILE_DEAD_H
 
 #include "durable/file/timers.h"
 
-/* These are made inside a transaction. 1: done; 0: there is none; or an error. */
+/*
+ * Must be called inside a transaction. Return 1 if done, 0 if there is no such timer or dead
+ * letter, or an error.
+ */
 int twi_dead_bury(struct twi_timers *timers, const struct tw_durable_row *want, int64_t now_ns);
 int twi_dead_revive(struct twi_timers *timers, const struct tw_durable_row *want);
 int twi_dead_drop(struct twi_timers *timers, struct tw_durable_id id);
 
-/* Adds one that nothing has the id of. */
+/* Adds a dead letter. No timer and no other dead letter may have its id. */
 int twi_dead_put(struct twi_timers *timers, const struct tw_durable_row *row, int64_t ended_ns);
 
-/* 1 and the dead letter, whose bytes stay until the next call; 0: there is none; or an error. */
+/*
+ * Returns 1 and the dead letter, 0 if there is none, or an error. The bytes stay until the next
+ * call.
+ */
 int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
 /*
- * Removes those that ended before a time, and of the others the oldest beyond `most`, in a transaction
- * of its own; at most `max`. Returns how many.
+ * Removes the dead letters that ended before a time, and of the others the oldest beyond `most`.
+ * Removes at most `max`, in a transaction of its own. Returns how many, or an error.
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max);
-/* Gives at most `most` dead letters behind an id. */
+/* Gives at most `most` dead letters whose ids follow `after`. */
 int twi_dead_list(struct twi_timers *timers, struct tw_durable_id after, size_t most,
 		  tw_durable_give *give, void *to);
 

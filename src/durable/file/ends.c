@@ -12,7 +12,7 @@ enum {
 	ROOM_LEAST = 64,
 };
 
-/* The place in the table where a serial begins its search. */
+/* Returns the place in the table where the search for a serial begins. */
 static size_t start_of(const struct twi_ends *ends, int64_t serial)
 {
 	uint64_t mixed = (uint64_t)serial * UINT64_C(0x9e3779b97f4a7c15);
@@ -20,7 +20,7 @@ static size_t start_of(const struct twi_ends *ends, int64_t serial)
 	return (size_t)(mixed >> 32) & (ends->room - 1);
 }
 
-/* The end of a serial, or the free place for it. */
+/* Returns the noted end of an id, or the free place for it. */
 static struct twi_end *find(const struct twi_ends *ends, int64_t place, int64_t serial)
 {
 	size_t at = start_of(ends, serial);
@@ -31,7 +31,7 @@ static struct twi_end *find(const struct twi_ends *ends, int64_t place, int64_t 
 	return &ends->table[at];
 }
 
-/* At most half of the table is used. */
+/* Makes room for one more end. At most half of the table is used. */
 static bool grow(struct twi_ends *ends)
 {
 	struct twi_ends larger = {.room = ends->room == 0 ? ROOM_LEAST : 2 * ends->room};
@@ -63,7 +63,9 @@ static void keep(struct twi_ends *ends, const struct twi_end *end)
 		ends->number_last = end->number;
 }
 
-/* Later ones that were pushed on by this one move back (Knuth, volume 3, algorithm 6.4 R). */
+/*
+ * Removes an end. Later entries that it had displaced move back (Knuth, volume 3, algorithm 6.4 R).
+ */
 static void drop(struct twi_ends *ends, struct twi_end *end)
 {
 	size_t mask = ends->room - 1, hole = (size_t)(end - ends->table), at = hole;
@@ -228,7 +230,7 @@ static void oldest_find(struct twi_ends *ends)
 
 static bool work_begin(struct twi_ends *ends)
 {
-	/* One more, because there may be none. */
+	/* One entry more than needed, so that the size is never 0. */
 	ends->work = malloc((ends->count + 1) * sizeof(ends->work[0]));
 	if (ends->work == NULL)
 		return false;
@@ -239,7 +241,7 @@ static bool work_begin(struct twi_ends *ends)
 	return true;
 }
 
-/* The end in the table, or NULL if its id has been used again. */
+/* Returns the end in the table, or NULL if its id has been used again. */
 static struct twi_end *still_noted(const struct twi_ends *ends, const struct twi_end *end)
 {
 	struct twi_end *noted = find(ends, end->place, end->serial);
@@ -261,7 +263,7 @@ static int slice_delete(struct twi_ends *ends, size_t until)
 	return result;
 }
 
-/* After the commit of a slice. */
+/* Called after the commit of a slice. */
 static void slice_done(struct twi_ends *ends, size_t until)
 {
 	for (size_t i = ends->work_done; i < until && ends->rows_deleted; i++) {

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 enum {
-	/* The log, and the pages that a checkpoint of it can add to the database. */
+	/* Room for the log, and for the pages that a checkpoint can add to the database. */
 	RESERVE_BYTES = 2 * TWI_LOG_PAGES * 4096,
 };
 
-/* How far the highest time in the file may be behind. */
+/* The highest time in the file may be behind by so much. */
 #define BEHIND_NS INT64_C(1000000000)
 
 /* Writes the record of the file in a transaction of its own. */
@@ -35,7 +35,7 @@ static int meta_commit(struct twi_file *file, const struct twi_meta *meta)
 	return result;
 }
 
-/* A new epoch, durable before anything runs in it. */
+/* Begins a new epoch, which is durable before any timer runs in it. */
 static int epoch_begin(struct twi_file *file)
 {
 	struct twi_meta meta;
@@ -78,7 +78,7 @@ static int contents_open(struct twi_file *file)
 		result = epoch_begin(file);
 	if (result == 0)
 		result = twi_timers_init(&file->timers, &file->database, file->meta.serial - 1);
-	/* In a new file there is none, which is 0 for the caller. */
+	/* A new file has no highest time. The caller gets 0 then. */
 	file->highest_ns = file->meta.wall_ns == INT64_MIN ? 0 : file->meta.wall_ns;
 	return result;
 }
@@ -179,12 +179,18 @@ int twi_file_time(struct twi_file *file, int64_t now_ns)
 	if (now_ns > file->highest_ns)
 		file->highest_ns = now_ns;
 	file->timers.ends.now_bucket = twi_bucket(file->highest_ns);
-	/* Each time would cost a page per commit, and a clock that is wrong by less harms nothing. */
+	/*
+	 * The time is written only when its second changes. Otherwise it would cost a page in each
+	 * commit, and an older time does no harm.
+	 */
 	if (file->highest_ns / BEHIND_NS == meta.wall_ns / BEHIND_NS)
 		return 0;
 	meta.wall_ns = file->highest_ns;
 	result = twi_meta_set(&file->database, &meta);
-	/* If the transaction is taken back, the next one writes only less. */
+	/*
+	 * If the transaction is rolled back, the file keeps an older time for at most a second
+	 * longer.
+	 */
 	if (result == 0)
 		file->meta = meta;
 	return result;
@@ -203,7 +209,7 @@ void twi_file_room_take(struct twi_file *file)
 	if (fd < 0)
 		return;
 	file->reserved = posix_fallocate(fd, 0, RESERVE_BYTES) == 0;
-	/* Half a reserve would only take what others need. */
+	/* A reserve that is too small would only take space that others need. */
 	if (!file->reserved && ftruncate(fd, 0) != 0)
 		file->reserved = false;
 	close(fd);

@@ -2,9 +2,9 @@
 /*
  * An open store in a file, and the state after a failure.
  *
- * One thread at a time. Each commit is one transaction of SQLite. It is done, or refused as a whole
- * (-EAGAIN, -ENOSPC), or unknown: then the store is frozen, answers each call by that error, and
- * must be opened again.
+ * Only one thread may use it at a time. Each commit is one transaction of SQLite. Either it is
+ * done, or it is refused as a whole (-EAGAIN, -ENOSPC), or its outcome is unknown. In the last case
+ * the store is frozen: each call returns the error, and the store must be opened again.
  */
 #ifndef TWI_DURABLE_FILE_FILE_H
 #define TWI_DURABLE_FILE_FILE_H
@@ -19,28 +19,35 @@ struct twi_file {
 	struct twi_timers timers;
 	struct twi_meta meta;
 	int64_t highest_ns; /* of all commits; the file may be a second behind */
-	bool was_clean;     /* the process before closed it */
+	bool was_clean;     /* the process before this one closed it */
 	bool open;
-	char *reserve; /* name of a file that is given back to a full disk */
+	char *reserve; /* name of a file that is removed when the disk is full */
 	bool reserved;
 };
 
-/* Returns 0, or what files.h and schema.h say. Then twi_file_close() is still to be called. */
+/*
+ * Returns 0, or a code of files.h or schema.h. Even after an error twi_file_close() must be called.
+ */
 int twi_file_open(struct twi_file *file, const char *path);
 void twi_file_close(struct twi_file *file, bool clean);
 
-/* The numbers from *ret on, `count` of them, were never used and never will be again. */
+/*
+ * Reserves `count` serials, from *ret on. They were never reserved before, and never will be again.
+ */
 int twi_file_reserve(struct twi_file *file, uint64_t count, uint64_t *ret);
-/* Keeps the clock of kinds that count elapsed time. */
+/* Stores the clock of the kinds that count elapsed time. */
 int twi_file_clock_set(struct twi_file *file, const struct tw_durable_clock *clock);
-/* Whether runs of a kind are paused at the next open, too. */
+/* Stores whether the runs of a kind are paused after the next open, too. */
 int twi_file_pause(struct twi_file *file, uint32_t number, bool paused);
-/* Inside a transaction: keeps the highest time that was seen. */
+/* Stores the highest time that was seen. Must be called inside a transaction. */
 int twi_file_time(struct twi_file *file, int64_t now_ns);
-/* An error after which nothing may be written. */
+/* Freezes the store after an error that allows no further write. */
 void twi_file_freeze(struct twi_file *file, int error);
 
-/* Room for ends on a full disk: given up when the disk is full, taken again when it is not. */
+/*
+ * Take and give up a reserve file. It is given up when the disk is full, so that timers can still
+ * end, and taken again later.
+ */
 void twi_file_room_take(struct twi_file *file);
 void twi_file_room_give(struct twi_file *file);
 

@@ -15,7 +15,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* File systems of <linux/magic.h> and of others whose locks or syncs end at another machine. */
+/*
+ * Network file systems (<linux/magic.h> and others), where a lock or a sync needs another machine.
+ */
 static const uint32_t network[] = {
 	0x6969,     /* NFS */
 	0x517b,     /* SMB */
@@ -38,7 +40,7 @@ char *twi_files_name(const char *path, const char *ending)
 	return asprintf(&name, "%s%s", path, ending) < 0 ? NULL : name;
 }
 
-/* The path with its folder resolved, so that SQLite meets no link on its way. */
+/* Resolves the folder of a path, so that SQLite opens a path without symbolic links. */
 static int path_resolve(const char *path, char **ret)
 {
 	char copy[PATH_MAX], folder[PATH_MAX];
@@ -74,7 +76,7 @@ static int file_system_check(const char *path, bool *ret_memory)
 	return 0;
 }
 
-/* 0: a plain file with one name, -ENOENT: none. */
+/* Returns 0 for a regular file with one name, -ENOENT if there is none, or another code. */
 static int kind_check(const char *path, struct stat *ret)
 {
 	if (lstat(path, ret) != 0)
@@ -98,7 +100,7 @@ static int lock_claim(struct twi_files *files, const struct stat *status)
 	return 0;
 }
 
-/* Claims an existing lock file before it opens it: see claim.h. */
+/* Claims an existing lock file before it opens it (the reason: claim.h). */
 static int lock_open(struct twi_files *files, const char *path, const struct stat *status)
 {
 	struct stat opened;
@@ -111,7 +113,7 @@ static int lock_open(struct twi_files *files, const char *path, const struct sta
 		return -errno;
 	if (fstat(files->lock, &opened) != 0)
 		return -errno;
-	/* Replaced between the two looks. The claim is then for another file. */
+	/* If the file was replaced between lstat() and open(), the claim is for another file. */
 	return opened.st_ino == status->st_ino && opened.st_dev == status->st_dev ? 0 : -EBUSY;
 }
 
@@ -166,7 +168,7 @@ int twi_files_sync_directory(const char *path)
 	return result;
 }
 
-/* The database file, with the mode that SQLite then copies for the files beside it. */
+/* Makes the database file if there is none. SQLite gives the files next to it the same mode. */
 static int database_make(const char *path)
 {
 	struct stat status;
@@ -179,7 +181,7 @@ static int database_make(const char *path)
 		close(fd);
 		result = 0;
 	}
-	/* Always: an earlier process may have died between the two steps. */
+	/* Syncs in each case, because an earlier process may have died before it did. */
 	return result == 0 ? twi_files_sync_directory(path) : result;
 }
 

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 enum {
-	/* SQLite's layer writes less than 128 KiB at once. */
+	/* SQLite's file layer writes less than 128 KiB at once. */
 	PIECE = 64 << 10,
-	/* A page in the log, with its header. */
+	/* The bytes of a page in the log, with its header. */
 	FRAME = 4096 + 24,
 };
 
-/* The file of the log, through SQLite's own layer; NULL: not opened yet. */
+/* Returns the log file of SQLite's own file layer, or NULL if SQLite has not opened it yet. */
 static sqlite3_file *log_file(struct twi_database *database)
 {
 	sqlite3_file *file = NULL;
@@ -62,8 +62,8 @@ static int rewrite(sqlite3_file *file)
 }
 
 /*
- * The writer's lock of SQLite keeps others from appending to the log, or restarting it, while we
- * write it again.
+ * Takes SQLite's writer lock, so that no other process appends to the log, or restarts it, while
+ * this one writes it again.
  */
 static int rewrite_locked(struct twi_database *database)
 {
@@ -79,7 +79,10 @@ static int rewrite_locked(struct twi_database *database)
 	return result;
 }
 
-/* Notes the pages of a log that was not copied to its end, and so cannot start again. */
+/*
+ * Copies the log into the database. If it was not copied to its end, it cannot start again, and its
+ * pages are noted.
+ */
 static int checkpoint(struct twi_database *database, int mode)
 {
 	int pages = 0, copied = 0;

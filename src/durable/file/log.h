@@ -3,14 +3,15 @@
  * SQLite's write-ahead log: its recovery at open, and when it is copied into the database.
  *
  * At open, a log may have a tail that an earlier process wrote but could not sync. Linux then
- * marked its pages as clean: they are readable, and no sync will ever write them. SQLite would take
- * them for committed, append behind them, or copy a part of them into the database before a power
- * loss. So open writes the whole log again, in place, and syncs it. After that each page of it is
- * durable, and the log is copied, and cut to nothing, before the first acknowledgement.
+ * marked its pages as clean: they are readable, and no sync will ever write them. SQLite would
+ * treat such pages as committed, append behind them, or copy some of them into the database before
+ * a power loss. So an open writes the whole log again, in place, and syncs it. After that each page
+ * of the log is durable. Before the first acknowledgement the log is copied into the database and
+ * truncated.
  *
- * While open, a checkpoint runs after the acknowledgements of a batch, when the log has grown by
- * TWI_LOG_PAGES. It cannot be cut into slices: at 4 MiB it takes 6 ms (16 MiB: 11 ms, for 8 % more
- * speed).
+ * While the file is open, a checkpoint runs after the acknowledgements of a batch if the log has
+ * grown by TWI_LOG_PAGES. A checkpoint cannot be cut into slices. With 4 MiB it takes 6 ms (with 16
+ * MiB 11 ms, for 8 % more speed).
  */
 #ifndef TWI_DURABLE_FILE_LOG_H
 #define TWI_DURABLE_FILE_LOG_H
@@ -25,13 +26,19 @@ enum {
 #endif
 };
 
-/* Makes the content of the log durable, and the log empty. -EBUSY: a reader prevents it. */
+/*
+ * Makes the content of the log durable, and empties the log. Returns -EBUSY if a reader prevents
+ * that.
+ */
 int twi_log_settle(struct twi_database *database);
-/* Copies what no reader needs. A failure other than -EBUSY and -ENOSPC freezes. */
+/*
+ * Copies the part of the log that no reader needs into the database. An error other than -EBUSY and
+ * -ENOSPC freezes the connection.
+ */
 int twi_log_checkpoint(struct twi_database *database);
 /*
- * The bytes of the log that the next commits cannot use again. If a reader was in the way of the
- * last checkpoint, it tries another one.
+ * Returns the bytes of the log that the next commits cannot use again. If a reader was in the way
+ * of the last checkpoint, tries another one first.
  */
 uint64_t twi_log_bytes(struct twi_database *database);
 

@@ -10,7 +10,10 @@ enum {
 	PIECE = 16,
 	COPIED = 64,
 #else
-	/* Rows in memory at once, and bytes of a row that are copied: 6 MB at most. */
+	/*
+	 * The most rows in memory at once, and the most bytes of a row that are copied: 6 MB
+	 * together.
+	 */
 	PIECE = 10000,
 	COPIED = 512,
 #endif
@@ -19,12 +22,12 @@ enum {
 struct load {
 	const struct twi_near *near;
 	struct twi_timers *timers;
-	struct twi_mark from; /* given up to it */
-	size_t most;          /* so many more */
+	struct twi_mark from; /* timers up to it are given */
+	size_t most;          /* how many more to give */
 	bool fresh;           /* the plan was read in this load, so each mark has its row */
 };
 
-/* Rows to be given: read in the order of the file, given in that of time. */
+/* Rows to give: they are read in the order of the file, and given in the order of deadlines. */
 struct piece {
 	struct twi_mark *marks;
 	struct tw_durable_row *rows;
@@ -55,7 +58,7 @@ static int bucket_look(const struct load *load, struct twi_plan *plan)
 	return result;
 }
 
-/* The plan of a bucket, which is read if there is none. */
+/* Returns the plan of a bucket. Reads the bucket if there is no plan. */
 static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 {
 	struct twi_plans *plans = &load->timers->plans;
@@ -77,7 +80,7 @@ static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 	return result;
 }
 
-/* A mark stands twice if its timer moved away and came back. */
+/* Returns whether to give a mark. A mark is there twice if its timer moved away and came back. */
 static bool wanted(const struct load *load, const struct twi_mark *mark)
 {
 	return twi_mark_before(&load->from, mark) &&
@@ -94,13 +97,19 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 		if (wanted(load, mark))
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
-			/* A walk of other kinds, behind this one, cannot use the plan any more. */
+			/*
+			 * A walk for other kinds may be behind this one. It cannot use the plan any
+			 * more, because this mark is gone.
+			 */
 			twi_plan_pass(plan, mark);
 		twi_plan_pop(plan);
 	}
 }
 
-/* Copies a row. Long bytes are left out, and read again when the row is given. */
+/*
+ * Copies a row. If its key and payload are long, leaves them out: they are read again when the row
+ * is given.
+ */
 static int piece_add(struct piece *piece, const struct tw_durable_row *row)
 {
 	struct tw_durable_row *copy = &piece->rows[piece->count];
@@ -115,7 +124,10 @@ static int piece_add(struct piece *piece, const struct tw_durable_row *row)
 	bytes = malloc(length + 1);
 	if (bytes == NULL)
 		return -ENOMEM;
-	/* The key comes first, and its address is that of the memory also if there is none. */
+	/*
+	 * The key comes first. Even without a key, `key` is the address of the memory, for
+	 * piece_free.
+	 */
 	copy->key = bytes;
 	copy->payload = bytes + row->key_bytes;
 	if (row->key_bytes > 0)
@@ -132,7 +144,10 @@ static int serial_compare(const void *one, const void *other)
 	return left->serial < right->serial ? -1 : left->serial > right->serial;
 }
 
-/* The timer has ended or moved since its mark was read. */
+/*
+ * Called if a mark has no row. Its timer may have ended or moved since the mark was read; otherwise
+ * the file is damaged.
+ */
 static int missing(const struct load *load, int64_t bucket, const struct twi_mark *mark)
 {
 	bool may_be = !load->fresh || twi_ends_have(&load->timers->ends, bucket, mark->serial);
@@ -177,7 +192,7 @@ static int row_give(const struct load *load, int64_t bucket, struct tw_durable_r
 
 	if (row.key == NULL) {
 		result = twi_timers_get_at(load->timers, bucket, twi_serial(row.id), &row);
-		/* It was there a moment ago. */
+		/* The row was there when piece_read read it. */
 		if (result != 1)
 			return result < 0 ? result : -EUCLEAN;
 	}
@@ -188,7 +203,7 @@ static int row_give(const struct load *load, int64_t bucket, struct tw_durable_r
 	return load->near->give(load->near->to, &row);
 }
 
-/* Those behind the one that ended the walk go back to the plan. */
+/* Gives the rows. If `give` ends the walk, the marks of the remaining rows go back to the plan. */
 static int piece_give(struct load *load, struct twi_plan *plan, const struct piece *piece)
 {
 	struct twi_mark mark;
@@ -217,7 +232,9 @@ static void piece_free(struct piece *piece)
 	free(piece->marks);
 }
 
-/* 1: gave as many as fit into a piece; 0: the plan has no more up to `until_ns`; or an error. */
+/*
+ * Gives the next piece. Returns 1, 0 if the plan has no more marks up to `until_ns`, or an error.
+ */
 static int piece_load(struct load *load, struct twi_plan *plan)
 {
 	struct piece piece = {
@@ -240,7 +257,7 @@ static int piece_load(struct load *load, struct twi_plan *plan)
 	return result < 0 ? result : full;
 }
 
-/* Gives the timers of a bucket, as long as more are asked for. */
+/* Gives the timers of a bucket, until the load has given as many as it should. */
 static int bucket_load(struct load *load, int64_t bucket)
 {
 	struct twi_plan *plan;
@@ -266,7 +283,9 @@ static int bucket_load(struct load *load, int64_t bucket)
 	}
 }
 
-/* 1 and the first bucket from `bucket` on that has rows. */
+/*
+ * Returns 1 and the first bucket from `bucket` on that has rows, 0 if there is none, or an error.
+ */
 static int bucket_next(const struct load *load, int64_t bucket, int64_t *ret)
 {
 	sqlite3_stmt *statement = twi_database_statement(load->timers->database, TWI_SQL_NEAR_NEXT);
@@ -279,7 +298,10 @@ static int bucket_next(const struct load *load, int64_t bucket, int64_t *ret)
 	result = sqlite3_column_type(statement, 0) != SQLITE_NULL;
 	*ret = sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
-	/* A damaged file may have its rows out of order, and then the walk would not end. */
+	/*
+	 * In a damaged file the rows may be out of order. Without this check the walk might not
+	 * end.
+	 */
 	return result == 1 && *ret < bucket ? -EUCLEAN : result;
 }
 
@@ -302,7 +324,7 @@ static int buckets_load(struct load *load)
 int twi_near_load(struct twi_timers *timers, const struct twi_near *near)
 {
 	struct load load = {near, timers, {INT64_MIN, INT64_MIN, INT64_MIN, 0}, near->most, false};
-	/* A caller that reads more, of the same moment, has begun already. */
+	/* A caller that reads more at the same moment has begun a transaction already. */
 	bool begun = sqlite3_get_autocommit(timers->database->sqlite) == 0;
 	int result = begun ? 0 : twi_database_begin_read(timers->database);
 

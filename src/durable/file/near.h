@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loading in order of deadline. Rows of a bucket are sorted by serial, not by deadline, because then
- * new ones are neighbours. So a load first looks at all deadlines of the bucket (0.1 µs each), and
- * keeps the earliest in a plan (plan.h), from which later loads go on. It reads the rows in the
- * order of the file, and gives them in that of time, 10,000 at once.
+ * Loads timers in the order of their deadlines. The rows of a bucket are sorted by serial, not by
+ * deadline, so that new rows are neighbours. So a load first reads all deadlines of the bucket (0.1
+ * µs each). It keeps the earliest in a plan (plan.h), from which later loads go on. Then it reads
+ * the rows in the order of the file, and gives them in the order of deadlines, 10,000 at once.
  */
 #ifndef TWI_DURABLE_FILE_NEAR_H
 #define TWI_DURABLE_FILE_NEAR_H
 
 #include "durable/file/timers.h"
 
-/* Answers for the number of a kind in the file. */
+/* A question about a kind, by its number in the file. */
 typedef bool twi_near_kind(const void *to, uint32_t kind);
 
 struct twi_near {
-	const struct tw_durable_row *after; /* behind it; NULL: all */
+	const struct tw_durable_row *after; /* begin behind it; NULL: at the first timer */
 	int64_t until_ns;                   /* the last deadline */
 	size_t most;
-	twi_near_kind *known;  /* some load may give it; the answer never changes */
-	twi_near_kind *wanted; /* this load gives it, and it is known */
+	twi_near_kind *known;  /* whether any load may give the kind; the answer never changes */
+	twi_near_kind *wanted; /* whether this load gives the kind; then it is also known */
 	tw_durable_give *give;
 	void *to; /* for the three functions */
 };

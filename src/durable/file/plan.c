@@ -114,7 +114,7 @@ bool twi_plan_collect(struct twi_plan *plan, const struct twi_mark *mark)
 		return true;
 	if (plan->count == 2 * TWI_PLAN_MARKS)
 		halve(plan);
-	/* The bound may be nearer now. */
+	/* halve() may have brought `last` nearer. */
 	if (twi_mark_before(&plan->last, mark))
 		return true;
 	if (!grow(plan))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: what a load has seen of a bucket and not given yet, so that the next load need not look at
- * the bucket again. A plan is a heap of marks, the earliest on top. It has the mark of each timer
- * of the bucket behind `from` and up to `last`: a new or moved one is added to it. Marks of timers
- * that have ended or moved stay, and so do those of a transaction that was taken back. So a load
- * reads each row before it gives it.
+ * Plans. A plan has the timers of a bucket that a load has seen but not given yet. So the next load
+ * need not read the bucket again. A plan is a heap of marks, the earliest on top. It has the mark
+ * of each timer of the bucket behind `from` and up to `last`; if a timer is put there, its mark is
+ * added. Marks of timers that have ended or moved away stay, and so do those of a transaction that
+ * was rolled back. So a load reads each row before it gives it.
  */
 #ifndef TWI_DURABLE_FILE_PLAN_H
 #define TWI_DURABLE_FILE_PLAN_H
@@ -17,14 +17,17 @@ enum {
 #ifdef TWI_TEST_SMALL
 	TWI_PLAN_MARKS = 32,
 #else
-	/* The marks that a plan keeps. While a bucket is read it has twice as many: 8 MiB. */
+	/*
+	 * The most marks that a plan keeps. While a bucket is read, the plan may have twice as
+	 * many: 8 MiB.
+	 */
 	TWI_PLAN_MARKS = 131072,
 #endif
-	/* The loader's wall clock and its elapsed one each have a place of their own. */
+	/* One plan for the loads by the wall clock, and one for those by elapsed time. */
 	TWI_PLANS = 2,
 };
 
-/* A place in the order of timers, and the kind of the timer there. */
+/* A position in the order of timers, and the kind of the timer there. */
 struct twi_mark {
 	int64_t due_ns, place, serial, kind;
 };
@@ -38,39 +41,42 @@ struct twi_plan {
 
 struct twi_plans {
 	struct twi_plan plans[TWI_PLANS];
-	unsigned used; /* the one that was used last */
+	unsigned used; /* the plan that was used last */
 };
 
-/* By deadline, then by id. */
+/* Returns whether a mark comes before another: by deadline, then by id. */
 bool twi_mark_before(const struct twi_mark *mark, const struct twi_mark *other);
 /* The same, for qsort(). */
 int twi_mark_compare(const void *one, const void *other);
 
-/* The plan of a bucket that has all timers behind `after`, or NULL. */
+/* Returns a plan of the bucket that has all its timers behind `after`, or NULL. */
 struct twi_plan *twi_plan_find(struct twi_plans *plans, int64_t bucket,
 			       const struct twi_mark *after);
-/* Begins a plan of what lies behind `after`, in place of another. NULL: no memory. */
+/*
+ * Begins a plan of the timers behind `after`. It replaces another plan. Returns NULL if there is no
+ * memory.
+ */
 struct twi_plan *twi_plan_begin(struct twi_plans *plans, int64_t bucket,
 				const struct twi_mark *after);
-/* Adds a mark of the bucket while it is read. False: no memory. */
+/* Adds a mark while the bucket is read. Returns false if there is no memory. */
 bool twi_plan_collect(struct twi_plan *plan, const struct twi_mark *mark);
-/* The bucket was read. */
+/* Must be called when the bucket was read. */
 void twi_plan_ready(struct twi_plan *plan);
 
-/* The earliest mark, or NULL. */
+/* Returns the earliest mark, or NULL. */
 const struct twi_mark *twi_plan_first(const struct twi_plan *plan);
 void twi_plan_pop(struct twi_plan *plan);
-/* The mark was given, or not wanted: from here on the plan has what lies behind it. */
+/* Called when a mark was given, or is not wanted. Then the plan has only the timers behind it. */
 void twi_plan_pass(struct twi_plan *plan, const struct twi_mark *mark);
-/* Puts a mark back that was not given. */
+/* Puts back a mark that was not given. */
 void twi_plan_push(struct twi_plan *plan, const struct twi_mark *mark);
-/* The bucket has no timers behind this plan's. */
+/* Returns whether the bucket has no timers behind those of this plan. */
 bool twi_plan_whole(const struct twi_plan *plan);
 void twi_plan_end(struct twi_plan *plan);
 
-/* A timer was put into a bucket. */
+/* Must be called when a timer was put into a bucket. */
 void twi_plans_add(struct twi_plans *plans, int64_t bucket, const struct twi_mark *mark);
-/* Ends all: the next load reads the bucket. */
+/* Ends all plans: the next load reads its bucket again. */
 void twi_plans_end(struct twi_plans *plans);
 
 #endif

@@ -47,7 +47,7 @@ void twi_row_bind(sqlite3_stmt *statement, const struct tw_durable_row *row)
 
 	sqlite3_bind_int64(statement, BUCKET + 1, bucket);
 	sqlite3_bind_int64(statement, SERIAL + 1, twi_serial(row->id));
-	/* NULL takes no byte of the row, and few timers have moved. */
+	/* NULL needs no byte in the row, and few timers have moved. */
 	if (twi_place(row->id) == bucket)
 		sqlite3_bind_null(statement, PLACE + 1);
 	else
@@ -59,7 +59,7 @@ void twi_row_bind(sqlite3_stmt *statement, const struct tw_durable_row *row)
 	sqlite3_bind_int64(statement, STARTED + 1, row->started);
 	bind_bytes(statement, KEY, row->key, row->key_bytes);
 	bind_bytes(statement, PAYLOAD, row->payload, row->payload_bytes);
-	/* As a signed number of 32 bits, which takes 4 bytes and not 6. */
+	/* A signed number of 32 bits takes 4 bytes in the row; an unsigned one may take 6. */
 	sqlite3_bind_int64(statement, CRC + 1, (int32_t)row_crc(row));
 }
 

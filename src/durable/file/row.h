@@ -8,21 +8,21 @@
 #include <stddef.h>
 #include <tickwheel/durable_store.h>
 
-/* Seconds of deadlines that share a bucket, and so lie next to each other in the file. */
+/* The width of a bucket: 64 seconds. Timers of a bucket lie next to each other in the file. */
 #define TWI_BUCKET_NS (INT64_C(64) * 1000000000)
 
 /*
- * Inside the file store, `kind` of a row is the number in the table kind. The interface's number is
- * the place in the array that open received; store.c translates.
+ * Inside the file store, `kind` of a row is the number in the table `kind`. Callers of the store
+ * use another number: the index in the array that open received. store.c translates.
  */
 
-/* The bucket of a deadline, rounded down also before 1970. */
+/* Returns the bucket of a deadline. Deadlines before 1970 are rounded down, too. */
 static inline int64_t twi_bucket(int64_t due_ns)
 {
 	return due_ns / TWI_BUCKET_NS - (due_ns % TWI_BUCKET_NS < 0);
 }
 
-/* The numbers of an id as SQLite has them, with a sign. */
+/* The numbers of an id, signed, as SQLite stores them. */
 static inline int64_t twi_place(struct tw_durable_id id)
 {
 	return (int64_t)id.place;
@@ -36,8 +36,8 @@ static inline int64_t twi_serial(struct tw_durable_id id)
 /* Binds all columns of a PUT statement. The bytes must stay until it has run. */
 void twi_row_bind(sqlite3_stmt *statement, const struct tw_durable_row *row);
 /*
- * Reads a row of a statement. Its bytes stay until the next step. -EUCLEAN: the row is damaged, or
- * lies in the wrong bucket.
+ * Reads a row of a statement. Its bytes stay until the next step. Returns -EUCLEAN if the row is
+ * damaged, or lies in the wrong bucket.
  */
 int twi_row_read(sqlite3_stmt *statement, struct tw_durable_row *ret);
 

@@ -11,7 +11,7 @@
 	" version INTEGER NOT NULL, started INTEGER NOT NULL,"                                     \
 	" key BLOB, payload BLOB, crc INTEGER NOT NULL"
 
-/* One for each step: from an empty file to version 1, from 1 to 2, and so on. */
+/* The statements of each step: from an empty file to version 1, from 1 to 2, and so on. */
 static const char *const steps[TWI_SCHEMA_VERSION] = {
 	"CREATE TABLE meta (id INTEGER PRIMARY KEY, serial INTEGER NOT NULL, epoch INTEGER NOT "
 	"NULL,"

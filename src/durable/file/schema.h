@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of the file, version 4, and the small ones: the record of the file itself, the names of
- * kinds, those that are paused, and the clock of kinds that count elapsed time. docs/internals/durable-file.md describes all of them.
+ * Makes the tables of the file, version 4, and reads and writes the small ones: the record of the
+ * file itself, the names of the kinds, the paused kinds, and the clock of the kinds that count
+ * elapsed time. docs/internals/durable-file.md describes all tables.
  */
 #ifndef TWI_DURABLE_FILE_SCHEMA_H
 #define TWI_DURABLE_FILE_SCHEMA_H
@@ -18,39 +19,40 @@ enum {
 
 /* The one row of the table meta. */
 struct twi_meta {
-	int64_t serial;  /* all numbers below may be in use, none from here on */
-	int64_t epoch;   /* counts opens */
-	int64_t clean;   /* 1: the last one that had it open closed it */
+	int64_t serial;  /* all serials below it may be in use; no other serial is */
+	int64_t epoch;   /* how often the file was opened */
+	int64_t clean;   /* 1: the last process that had the file open closed it */
 	int64_t wall_ns; /* the highest wall-clock time that was seen */
 };
 
 /*
- * Looks at the kind of the file, without writing to it. Returns its version, 0 if it is empty, -EEXIST
- * if it is a database of another program, -ENOTSUP a version of the future, -EUCLEAN no database.
+ * Finds out what the file is, without writing to it. Returns its version; 0 if it is empty; -EEXIST
+ * if it is a database of another program; -ENOTSUP if it has a later version; -EUCLEAN if it is no
+ * database.
  */
 int twi_schema_look(struct twi_database *database);
-/* Makes the tables of an empty file, or brings those of an old version forward. */
+/* Makes the tables of an empty file, or converts those of an old version. */
 int twi_schema_make(struct twi_database *database, int version);
 
-/* -EUCLEAN: it is missing or damaged. */
+/* Returns -EUCLEAN if the record is missing or damaged. */
 int twi_meta_get(struct twi_database *database, struct twi_meta *ret);
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_meta_set(struct twi_database *database, const struct twi_meta *meta);
 
-/* -ENOENT: there is none. -EUCLEAN: it is damaged. */
+/* Returns -ENOENT if there is no clock, -EUCLEAN if it is damaged. */
 int twi_clock_get(struct twi_database *database, struct tw_durable_clock *ret);
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *clock);
 
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);
 /* Gives each kind in order of its number. The name is only valid during the call. */
 int twi_kind_all(struct twi_database *database,
 		 int (*give)(void *to, uint32_t number, const char *name), void *to);
 
-/* Inside a transaction. */
+/* Must be called inside a transaction. */
 int twi_paused_set(struct twi_database *database, uint32_t number, bool paused);
-/* Gives the number of each paused kind, in their order. */
+/* Gives the numbers of all paused kinds, in ascending order. */
 int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to);
 
 #endif

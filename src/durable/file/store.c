@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The file as a store: the functions of tickwheel/durable_store.h. They translate the numbers of
- * kinds, and refuse wrong arguments.
+ * kinds, and reject wrong arguments.
  */
 #include "durable/file/commit.h"
 #include "durable/file/dead.h"
@@ -19,12 +19,12 @@ struct store {
 	struct twi_file file;
 	char *path;
 	uint32_t *to_file;   /* the file's number for each number of the caller */
-	uint32_t *from_file; /* the caller's number for each of the file, or NO_KIND */
+	uint32_t *from_file; /* the caller's number for each number of the file, or NO_KIND */
 	const char *const *names;
 	size_t count, file_count;
 };
 
-/* Notes a kind of the file. Their numbers have no gaps. */
+/* Notes a kind of the file. The numbers of kinds have no gaps. */
 static int kind_known(void *to, uint32_t number, const char *name)
 {
 	struct store *store = to;
@@ -103,7 +103,7 @@ static int file_open(void *to, const char *const *kinds, size_t count,
 	ret_opened->level = file->files.memory ? TW_DURABLE_LEVEL_PROCESS : TW_DURABLE_LEVEL_DISK;
 	ret_opened->clean = file->was_clean;
 	ret_opened->highest_ns = file->highest_ns;
-	/* Number 0 is no kind. */
+	/* file_count includes number 0, which is no kind. */
 	ret_opened->unknown_kinds = store->file_count - 1 - count;
 	return 0;
 }
@@ -116,7 +116,7 @@ static int file_reserve(void *to, uint64_t count, uint64_t *ret_first)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
-/* What would break the file, or this store's tables. */
+/* Returns false for an operation that would break the file, or this store's tables. */
 static bool sound(const struct store *store, const struct tw_durable_op *op)
 {
 	if (op->row.id.serial == 0 || op->row.id.serial > INT64_MAX)
@@ -134,12 +134,12 @@ static int file_commit(void *to, struct tw_durable_op *ops, size_t count, int64_
 	return twi_file_commit(&store->file, ops, count, now_ns, store->to_file);
 }
 
-/* The receiver of rows, with the store that knows its kinds. */
+/* The receiver of rows, and the store that translates their kinds. */
 struct giving {
 	const struct store *store;
 	tw_durable_give *give;
 	void *to;
-	const unsigned char *kinds; /* those that are wanted; NULL: all */
+	const unsigned char *kinds; /* not 0: the kind of this number is wanted; NULL: all are */
 };
 
 static uint32_t kind_of(const struct store *store, uint32_t number)
@@ -227,7 +227,7 @@ static int file_find_key(void *to, const void *key, size_t bytes, tw_durable_giv
 		result = twi_timers_key_get(&store->file.timers, key, (uint32_t)bytes, &id);
 	if (result == 1) {
 		result = twi_timers_get(&store->file.timers, id, &row);
-		/* A key without its timer. */
+		/* The file has the key, but not its timer. */
 		result = result == 0 ? -EUCLEAN : result;
 	}
 	return found(store, result, &row, give, give_to);
@@ -249,7 +249,7 @@ static int file_dead(void *to, struct tw_durable_id after, size_t max, tw_durabl
 	return twi_dead_list(&store->file.timers, after, max, give_known, &giving);
 }
 
-/* One thing at a time, because the set's next commit waits for it. */
+/* Does one piece of work only, because the set's next commit waits for it. */
 static int file_upkeep(void *to)
 {
 	struct store *store = to;
@@ -267,7 +267,7 @@ static int file_upkeep(void *to)
 	} else if (twi_ends_cold(&file->timers.ends)) {
 		result = twi_ends_slice(&file->timers.ends);
 	}
-	/* What a reader or a full disk prevents now can be done later. */
+	/* If a reader or a full disk prevents the work, a later call does it. */
 	if (result == -EBUSY || result == -ENOSPC)
 		result = file->database.frozen;
 	return result < 0 ? result : 0;
@@ -305,7 +305,7 @@ static int file_clock_set(void *to, const struct tw_durable_clock *clock)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
-/* The bytes of the caller's kinds, while the file gives its paused ones. */
+/* The caller's array of paused kinds, which pause_note fills. */
 struct pausing {
 	const struct store *store;
 	unsigned char *paused;

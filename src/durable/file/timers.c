@@ -14,7 +14,9 @@ static sqlite3_stmt *statement_of(struct twi_timers *timers, enum twi_sql sql)
 	return twi_database_statement(timers->database, sql);
 }
 
-/* Runs a statement with one or two numbers. 1: it changed a row. */
+/*
+ * Runs a statement with one or two numbers. Returns 1 if it changed a row, 0 if not, or an error.
+ */
 static int change_by(struct twi_timers *timers, enum twi_sql sql, int64_t first, int64_t second)
 {
 	sqlite3_stmt *statement = statement_of(timers, sql);
@@ -66,7 +68,10 @@ void twi_timers_done(struct twi_timers *timers)
 	timers->copy = NULL;
 }
 
-/* Ends are mostly of old timers, and the look into an inbox that cannot have them is spared. */
+/*
+ * Returns whether the inbox may have a serial. Most timers that end are old, and need no query of
+ * the inbox.
+ */
 static bool inbox_may_have(const struct twi_timers *timers, int64_t serial)
 {
 	return timers->inbox_rows > 0 && serial >= timers->inbox_first &&
@@ -141,7 +146,10 @@ static int pointer_set(struct twi_timers *timers, struct tw_durable_id id, int64
 	return twi_database_run(timers->database, TWI_SQL_MOVED_SET);
 }
 
-/* 1 and the bucket of a timer that has left the place of its birth. */
+/*
+ * Returns 1 and the present bucket of a timer that has left the bucket of its id, 0 if it has not,
+ * or an error.
+ */
 static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64_t *ret_bucket)
 {
 	int64_t place = twi_place(id), serial = twi_serial(id);
@@ -163,7 +171,10 @@ static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64
 	return result;
 }
 
-/* 0: put; 1: a row of this key is there, and stays. */
+/*
+ * Returns 0 if the row was put, 1 if there is a row with this primary key, which stays, or an
+ * error.
+ */
 static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, enum twi_sql sql)
 {
 	const struct twi_mark mark = {row->due_ns, twi_place(row->id), twi_serial(row->id),
@@ -180,7 +191,7 @@ static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, 
 	return 0;
 }
 
-/* A timer that moved can no longer be found by the place of its birth alone. */
+/* Notes the serial of a timer that has moved, because its id alone no longer finds it. */
 static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 {
 	if (twi_serial(id) > timers->known_last)
@@ -188,9 +199,9 @@ static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 }
 
 /*
- * Whether a timer anywhere, or a dead letter, can have the id of a new row. The look costs as much as
- * half a new row, and most ids are new. If the row lies in the bucket that the id names, the insert
- * itself finds it.
+ * Returns whether any timer or dead letter may have the id of a new row. If not, the query is
+ * spared: it costs half as much as the insert, and most ids are new. If a row with this id lies in
+ * the bucket of its id, the insert itself finds it.
  */
 static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool elsewhere)
 {
@@ -198,7 +209,7 @@ static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool e
 	       (elsewhere && serial <= timers->put_last);
 }
 
-/* 1: the statement has a row for the id. */
+/* Returns 1 if the statement has a row for the id, 0 if not, or an error. */
 static int id_look(struct twi_timers *timers, enum twi_sql sql, struct tw_durable_id id)
 {
 	sqlite3_stmt *statement = statement_of(timers, sql);
@@ -270,7 +281,7 @@ int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row)
 	return 0;
 }
 
-/* 1 and the row of one table. */
+/* Returns 1 and the row of one table, 0 if there is none, or an error. */
 static int row_get(struct twi_timers *timers, enum twi_sql sql, int64_t first, int64_t second,
 		   struct tw_durable_row *ret)
 {
@@ -312,20 +323,23 @@ int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw
 		result = pointer_get(timers, id, &bucket);
 		if (result == 1) {
 			result = row_get(timers, TWI_SQL_TIMER_GET, bucket, twi_serial(id), &row);
-			/* A pointer to nothing. */
+			/* The pointer row names a bucket that does not have the timer. */
 			result = result == 0 ? -EUCLEAN : result;
 		}
 	}
 	if (result != 1)
 		return result;
-	/* Another id with the same serial: made up, or of another file. */
+	/*
+	 * The row has another id with the same serial, so the caller's id was made up, or is of
+	 * another file.
+	 */
 	if (row.id.place != id.place)
 		return 0;
 	*ret = row;
 	return 1;
 }
 
-/* Deletes a row from the table where it lies, and nothing else of it. */
+/* Deletes a row from the table where it lies, but not its pointer or its key. */
 static int row_delete(struct twi_timers *timers, const struct tw_durable_row *row)
 {
 	int result = 0;
@@ -337,7 +351,7 @@ static int row_delete(struct twi_timers *timers, const struct tw_durable_row *ro
 	if (result == 0)
 		result = change_by(timers, TWI_SQL_TIMER_DELETE, twi_bucket(row->due_ns),
 				   twi_serial(row->id));
-	/* It was there when it was read. */
+	/* The row was there when it was read, so the file is damaged. */
 	return result == 0 ? -EUCLEAN : result;
 }
 
@@ -360,7 +374,7 @@ int twi_timers_change(struct twi_timers *timers, const struct tw_durable_row *ol
 	return result < 0 ? result : 0;
 }
 
-/* In timer: notes the end, or deletes the row. */
+/* Ends a timer of the table `timer`: notes the end, or deletes the row. */
 static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
 	struct twi_ends *ends = &timers->ends;
@@ -376,7 +390,7 @@ static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id
 	return change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id), twi_serial(id));
 }
 
-/* A row without key at the place of its birth, as most timers are. */
+/* Ends a timer without a key that lies in the bucket of its id, as most do. */
 static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
 	int result = 0;
@@ -410,7 +424,7 @@ int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id)
 	return result < 0 ? result : 1;
 }
 
-/* The last serial of the oldest slice. */
+/* Finds the last serial of the oldest slice. */
 static int slice_end(struct twi_timers *timers, int64_t *ret)
 {
 	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_SLICE);
@@ -437,8 +451,8 @@ static int slice_move(struct twi_timers *timers)
 }
 
 /*
- * Not synced: if a power loss takes it back, the rows are still in the inbox. The next commit that
- * is synced covers it too.
+ * The commit does not sync. If a power loss undoes it, the rows are still in the inbox. The next
+ * synced commit covers it, too.
  */
 int twi_timers_slice(struct twi_timers *timers)
 {

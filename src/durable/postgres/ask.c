@@ -16,7 +16,7 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Waits until there is something to read, or to write. False: the time is over. */
+/* Waits until there is something to read, or to write. Returns false if the time is over. */
 static bool wait_once(PGconn *connection, bool writes, int64_t until_ns)
 {
 	struct pollfd file = {.fd = PQsocket(connection),
@@ -26,7 +26,10 @@ static bool wait_once(PGconn *connection, bool writes, int64_t until_ns)
 	return wait_ms > 0 && poll(&file, 1, (int)wait_ms) != 0;
 }
 
-/* Sends what is left, and reads until a reply is there. */
+/*
+ * Sends the remaining bytes, and reads until a reply is there. Returns false if the connection
+ * failed or the time is over.
+ */
 static bool reply_wait(PGconn *connection, int64_t until_ns)
 {
 	int left = 1;
@@ -42,7 +45,7 @@ static bool reply_wait(PGconn *connection, int64_t until_ns)
 	return true;
 }
 
-/* All replies are read; the last one counts. */
+/* Reads all replies, and returns the last one. */
 static PGresult *replies_take(PGconn *connection, int64_t until_ns)
 {
 	PGresult *result = NULL, *next;

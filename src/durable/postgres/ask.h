@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A question with a bound on the time, where libpq's own would wait for as long as the network is silent. */
+/* Queries with a time limit. libpq's own calls would wait as long as the network is silent. */
 #ifndef TWI_DURABLE_POSTGRES_ASK_H
 #define TWI_DURABLE_POSTGRES_ASK_H
 
@@ -8,8 +8,10 @@
 
 #define TWI_POSTGRES_NEVER INT64_MAX
 
-/* The reply to a text of SQL, as PQexec gives it; NULL: it did not come in time, and the connection is of
- * no use any more. `wait_ns`: TWI_POSTGRES_NEVER waits without end. */
+/*
+ * Runs a text of SQL, and returns the reply, like PQexec. Returns NULL if the reply did not come in
+ * time; then the connection must be closed. With TWI_POSTGRES_NEVER there is no limit.
+ */
 PGresult *twi_postgres_ask(PGconn *connection, const char *text, int64_t wait_ns);
 
 #endif

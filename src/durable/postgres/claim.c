@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims. One that was cut off goes on behind its last row; at least once in `poll_ns` one begins at the
- * beginning of time, because a transaction that lasted long may have made rows behind that place.
- * After a new connection the rows of the session are read: the reply to a claim may have been lost.
+ * Claims. If a claim was cut off, the next one goes on at the deadline of its last row. At least
+ * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
+ * made rows with earlier deadlines. After a new connection the session's rows are read, because the
+ * reply to a claim may have been lost.
  */
 #include "durable/postgres/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The first arguments of a claim, and of what frees rows: both are batches. */
+/*
+ * Begins the arguments of a claim or a release. Both are batches, so both have the session and the
+ * number of the batch.
+ */
 static void batch_arguments(struct twi_postgres *store)
 {
 	twi_values_begin(&store->link.values);
@@ -28,7 +32,7 @@ static int batch_run(struct twi_postgres *store, enum twi_postgres_sql sql, PGre
 	return 0;
 }
 
-/* Frees the rows that the set does not want. If that is lost, the next new connection shows them. */
+/* Frees the rows that the set does not want. If this fails, the session's rows are read again. */
 static void give_back(struct twi_postgres *store, const PGresult *result, int first,
 		      const unsigned char *wanted)
 {
@@ -68,7 +72,10 @@ static int rows_give(struct twi_postgres *store, const PGresult *result, tw_dura
 	return error;
 }
 
-/* Rows that the session has claimed and not started: the set takes those that it does not have. */
+/*
+ * Gives the rows that the session has claimed, but not started. The set takes those that it does
+ * not have.
+ */
 static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to)
 {
 	PGresult *result = NULL;
@@ -85,7 +92,7 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 	return error;
 }
 
-/* Where the next claim begins, and when. */
+/* Notes where the next claim begins, and when. */
 static void next_claim(struct twi_postgres *store, const PGresult *result, size_t max)
 {
 	int count = PQntuples(result);
@@ -112,7 +119,10 @@ static void claim_arguments(struct twi_postgres *store, size_t max)
 	twi_values_int4(values, (int32_t)max);
 }
 
-/* What an earlier claim has brought is read afterwards. */
+/*
+ * Finds out what became of an earlier batch. If it was committed, the session's rows are read
+ * afterwards.
+ */
 static int claim_settle(struct twi_postgres *store)
 {
 	bool claim;

@@ -2,10 +2,11 @@
 /*
  * A batch: one transaction of PostgreSQL, sent in one go (libpq's pipeline mode).
  *
- * Rounds. The server does operations of one type together, in the order of their serials. So the order
- * of a batch is kept by rounds: operations on one timer are in different ones, and so is a new timer
- * with a key and what could free that key before or after it. In a round, timers are removed before
- * others are made. Almost all batches have one round.
+ * Rounds. The server does operations of one type together, in the order of their serials. So rounds
+ * keep the order of a batch. Operations on the same timer are in different rounds. An end may free
+ * the key of another timer. So a new timer with a key is never in an earlier round than the ends
+ * before it. An end after it is in a later round. In a round, timers are removed before others are
+ * made. Almost all batches have one round.
  */
 #include "durable/postgres/store.h"
 
@@ -21,7 +22,7 @@ struct batch {
 	struct tw_durable_op *ops;
 	size_t count;
 	struct place *order; /* by serial, and then as given */
-	uint32_t *rounds;    /* of each operation */
+	uint32_t *rounds;    /* the round of each operation */
 	uint32_t round_count;
 };
 
@@ -36,7 +37,10 @@ static int by_serial(const void *a, const void *b, void *ops_of)
 	return left < right ? -1 : left > right;
 }
 
-/* The operation before it on the same timer, plus 1; 0: there is none. In `rounds`, for a moment. */
+/*
+ * Writes to `rounds`, for a moment, 1 + the last earlier operation on the same timer, or 0 if there
+ * is none.
+ */
 static void chains_note(struct batch *batch)
 {
 	for (size_t i = 1; i < batch->count; i++) {
@@ -54,7 +58,7 @@ static uint32_t most(uint32_t a, uint32_t b)
 
 static void rounds_set(struct batch *batch)
 {
-	uint32_t freed = 0, keyed = 0; /* the last rounds of both, keyed plus 1 */
+	uint32_t freed = 0, keyed = 0; /* the last round of an end, and 1 + that of a keyed PUT */
 
 	chains_note(batch);
 	for (size_t i = 0; i < batch->count; i++) {
@@ -93,7 +97,7 @@ static void batch_end(struct batch *batch)
 	free(batch->rounds);
 }
 
-/* What an operation gives to an array of its function. */
+/* The part of an operation that goes into one array of its function. */
 enum part {
 	PART_END,
 	PART_NUMBER,
@@ -113,10 +117,10 @@ enum part {
 
 enum {
 	PARTS_MAX = 12,
-	FENCE = -1, /* in place of the number of an operation */
+	FENCE = -1, /* stands in the place of an operation's number */
 };
 
-/* In the order in which a round does them. */
+/* The types, in the order in which a round does them. */
 static const struct type {
 	enum tw_durable_op_type type;
 	enum twi_postgres_sql sql;
@@ -232,7 +236,7 @@ static bool in_round(const struct batch *batch, uint32_t op, const struct type *
 	return batch->ops[op].type == (uint32_t)type->type && batch->rounds[op] == round;
 }
 
-/* Sends the operations of a type in a round, if there are any. */
+/* Sends the operations of one type in one round, if there are any. */
 static int type_send(const struct batch *batch, const struct type *type, uint32_t round)
 {
 	struct twi_postgres *store = batch->store;
@@ -272,7 +276,7 @@ static int batch_send(const struct batch *batch)
 	return error;
 }
 
-/* The starts of a batch have one fence. */
+/* Notes the fence of a batch. All its starts have the same one. */
 static void fence_note(const struct batch *batch, uint64_t fence)
 {
 	for (size_t i = 0; i < batch->count; i++)
@@ -299,7 +303,7 @@ static void outcomes_take(void *to, const PGresult *result)
 {
 	const struct batch *batch = to;
 
-	/* The begin of the batch. */
+	/* The reply to the begin of the batch has the server's time. */
 	if (PQnfields(result) == 1 && PQntuples(result) == 1)
 		twi_link_time(&batch->store->link, twi_value_int8(result, 0, 0));
 	for (int i = 0; i < PQntuples(result) && PQnfields(result) == 4; i++)
@@ -308,7 +312,7 @@ static void outcomes_take(void *to, const PGresult *result)
 						    (uint64_t)twi_value_int8(result, i, 3)});
 }
 
-/* As the session's row keeps them: number, outcome, place, serial. */
+/* Reads the outcomes of the session's row: number, outcome, place, serial. */
 static void outcomes_read(const struct batch *batch, const unsigned char *at, int bytes)
 {
 	enum { EACH = 24 };
@@ -318,7 +322,7 @@ static void outcomes_read(const struct batch *batch, const unsigned char *at, in
 			     (struct tw_durable_id){twi_get8(at + 8), twi_get8(at + 16)});
 }
 
-/* The usual ones. */
+/* Sets the usual outcomes, which the replies leave out. */
 static void outcomes_begin(const struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
@@ -337,7 +341,7 @@ static int batch_do(const struct batch *batch)
 		return error == -ECONNRESET ? -EAGAIN : error;
 	outcomes_begin(batch);
 	sent = batch_send(batch);
-	/* Without the end of the pipeline nothing is committed. */
+	/* The pipeline was not ended, so nothing is committed. */
 	if (sent == -ECONNRESET || sent == -ENOMEM)
 		return -EAGAIN;
 	error = twi_link_pipe_end(&store->link, outcomes_take, (void *)(uintptr_t)batch);
@@ -349,7 +353,7 @@ static int batch_do(const struct batch *batch)
 	return 0;
 }
 
-/* 0: an earlier copy of it is committed. 1: it is to be sent. */
+/* Returns 0 if an earlier copy of the batch is committed, 1 if it must be sent, or an error. */
 static int batch_settle(const struct batch *batch)
 {
 	struct twi_postgres *store = batch->store;
@@ -363,12 +367,15 @@ static int batch_settle(const struct batch *batch)
 			      PQgetlength(result, 0, 1));
 	}
 	PQclear(result);
-	/* It was never sent. */
+	/* The batch was never sent, so a new session can try it. */
 	if (committed == -ESTALE && !store->sent)
 		return -EAGAIN;
 	if (committed < 0)
 		return committed;
-	/* It was a claim that an old connection had brought: its rows are read later. */
+	/*
+	 * The committed batch was a claim, which came over an old connection. Its rows are read
+	 * later.
+	 */
 	store->unread = store->unread || (committed == 1 && claim);
 	return committed == 0 || claim;
 }

@@ -2,6 +2,7 @@
 #include "durable/postgres/link.h"
 
 #include "durable/postgres/ask.h"
+#include "durable/shared/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +15,7 @@ enum { BEAT_WAIT_MS = 10 };
 
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
-/* Pauses between tries to connect: each is twice the one before. */
+/* The first and the longest pause between tries to connect. Each is twice the one before. */
 #define PAUSE_FIRST_NS (50 * MILLISECOND)
 #define PAUSE_MOST_NS (2 * SECOND)
 
@@ -50,9 +51,9 @@ void twi_link_free(struct twi_link *link)
 }
 
 /*
- * No statement lasts longer than the time that the caller waits for it. Each is for some thousand rows
- * of a table that may have millions, which change faster than the planner's statistics of them: so
- * it has to go by an index.
+ * Limits the statements of a connection. No statement may last longer than its caller waits. Each
+ * statement must use an index, because it is for some thousand rows of a table that may have
+ * millions. The planner cannot know that: the rows change faster than its statistics.
  */
 static bool limits_set(const struct twi_link *link, PGconn *connection)
 {
@@ -79,7 +80,7 @@ static void notice_drop(void *to, const PGresult *result)
 	(void)result;
 }
 
-/* The user's address comes last, and so it prevails. */
+/* Makes a connection. The user's address comes last, so its settings prevail. */
 static PGconn *connection_make(const struct twi_link *link)
 {
 	static const char *const names[] = {"fallback_application_name", "connect_timeout",
@@ -95,6 +96,35 @@ static PGconn *connection_make(const struct twi_link *link)
 	twi_postgres_notify(&link->notice, connection);
 	PQfinish(connection);
 	return NULL;
+}
+
+static bool mode_is_full(PGconn *connection)
+{
+	PQconninfoOption *options = PQconninfo(connection);
+	bool full = false;
+
+	for (const PQconninfoOption *option = options; option != NULL && option->keyword != NULL;
+	     option++)
+		full = full || (strcmp(option->keyword, "sslmode") == 0 && option->val != NULL &&
+				strcmp(option->val, "verify-full") == 0);
+	PQconninfoFree(options);
+	return full;
+}
+
+/* Once: the user has chosen the address. */
+static void warn_unverified(struct twi_link *link)
+{
+	PGconn *connection = link->statements;
+
+	if (link->warned || !twi_peer_is_remote(PQsocket(connection)) ||
+	    PQgssEncInUse(connection) != 0 ||
+	    (PQsslInUse(connection) != 0 && mode_is_full(connection)))
+		return;
+	link->warned = true;
+	if (link->notice.function != NULL)
+		link->notice.function(
+			link->notice.context,
+			"warning: the server is not verified: set sslmode=verify-full");
 }
 
 void twi_link_pause(struct twi_link *link)
@@ -116,6 +146,7 @@ int twi_link_open(struct twi_link *link)
 	if (link->statements != NULL && link->beats == NULL)
 		link->beats = connection_make(link);
 	if (link->statements != NULL && link->beats != NULL) {
+		warn_unverified(link);
 		link->pause_ns = 0;
 		link->beat_at_ns = twi_link_now_ns();
 		return 0;
@@ -125,8 +156,10 @@ int twi_link_open(struct twi_link *link)
 }
 
 /*
- * The server's clock was read between the sending and the reply. The distance is the least possible one,
- * so that no timer is early; it is kept as long as it is possible, so that slow replies do not move it.
+ * Notes how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
+ * the request and the reply, so there is a least and a greatest possible distance. The least one is
+ * taken, so that no timer is early. It is kept as long as it is possible, so that slow replies do
+ * not change it.
  */
 static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns, int64_t got_ns)
 {
@@ -168,7 +201,7 @@ static void beat_send(struct twi_link *link)
 		finish(&link->beats);
 }
 
-/* False: the connection is of no use any more. */
+/* Takes the reply to a heartbeat. Returns false if the connection must be closed. */
 static bool beat_take(struct twi_link *link, const PGresult *result)
 {
 	int64_t got_ns = twi_link_now_ns();
@@ -228,7 +261,10 @@ void twi_link_beat_wait(struct twi_link *link)
 	twi_link_beat(link);
 }
 
-/* One wait, until there is something to read or to write, or the next heartbeat is due. */
+/*
+ * Waits once, until there is something to read or to write, or the next heartbeat is due. Returns
+ * false if the time is over.
+ */
 static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
 {
 	struct pollfd files[2] = {
@@ -247,7 +283,10 @@ static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
 	return true;
 }
 
-/* The next reply, or NULL for the end of them. *ret_error: the connection is of no use any more. */
+/*
+ * Returns the next reply, or NULL after the last one. Sets *ret_error if the connection must be
+ * closed.
+ */
 static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
 {
 	int left = 1;
@@ -266,11 +305,11 @@ static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
 
 static int64_t deadline(const struct twi_link *link)
 {
-	/* The server ends it before. */
+	/* The server ends the statement a quarter of a second earlier. */
 	return twi_link_now_ns() + link->session_ns / 4 + SECOND / 4;
 }
 
-/* Ends a statement or a pipeline, however it went. */
+/* Called at the end of a statement or a pipeline. Closes the connection if it is lost. */
 static int ended(struct twi_link *link, int error)
 {
 	if (error == -ECONNRESET) {
@@ -324,13 +363,16 @@ int twi_link_pipe_send(struct twi_link *link, const char *text)
 {
 	int error = twi_values_send(&link->values, link->statements, text);
 
-	/* The statements before it are not committed without the end of the pipeline. */
+	/*
+	 * Closes the connection. Without the end of the pipeline the earlier statements are not
+	 * committed.
+	 */
 	if (error == -ENOMEM)
 		finish(&link->statements);
 	return ended(link, error);
 }
 
-/* Reads the replies to one statement. 1: it was the end of the pipeline. */
+/* Reads the replies to one statement. Returns 1 at the end of the pipeline, 0, or an error. */
 static int pipe_read(struct twi_link *link, int64_t until_ns, int *error,
 		     void (*give)(void *to, const PGresult *result), void *to)
 {

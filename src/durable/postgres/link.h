@@ -2,9 +2,9 @@
 /*
  * The two connections of a store: one for statements, one for heartbeats.
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats go on meanwhile.
- * After that, and after each failure of the connection, it is closed: nobody knows whether the
- * statement was done.
+ * A statement waits for its reply for a quarter of a session at most, and heartbeats go on
+ * meanwhile. After that time, and after each failure, the connection is closed, because it is
+ * unknown whether the statement was done.
  */
 #ifndef TWI_DURABLE_POSTGRES_LINK_H
 #define TWI_DURABLE_POSTGRES_LINK_H
@@ -15,54 +15,66 @@
 struct twi_link {
 	char *address;
 	struct twi_postgres_notice notice;
+	bool warned; /* that the server is not verified */
 	int64_t session_ns;
 	PGconn *statements, *beats; /* NULL: closed */
-	struct twi_values values;   /* of the statement that is being made */
+	struct twi_values values;   /* the arguments of the next statement */
 	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
 	char *beat_text;
 	struct twi_values beat_values;
 	uint64_t session; /* 0: none */
-	bool over;        /* the server said so */
-	bool beat_waits;  /* for its reply */
+	bool over;        /* the server has refused the session */
+	bool beat_waits;  /* a heartbeat waits for its reply */
 	int64_t beat_sent_ns, beat_at_ns;
 	int64_t until_ns; /* no run may begin later */
-	int64_t wall_ns;  /* the server's clock less CLOCK_BOOTTIME */
+	int64_t wall_ns;  /* the server's clock minus CLOCK_BOOTTIME */
 	bool wall_known;
-	int64_t piped_ns;                /* when the pipeline was begun */
-	int64_t connect_at_ns, pause_ns; /* the next try, and how long after it */
+	int64_t piped_ns;                /* when the pipeline began */
+	int64_t connect_at_ns, pause_ns; /* the next try to connect, and the pause before it */
 };
 
 int64_t twi_link_now_ns(void);
 
-/* Connects what is not connected. 0; -EAGAIN: it cannot, or it is not time for the next try. */
+/*
+ * Makes the missing connections. Returns 0, or -EAGAIN if it cannot, or it is not time for the next
+ * try.
+ */
 int twi_link_open(struct twi_link *link);
-/* The next try is later. */
+/* Postpones the next try to connect. */
 void twi_link_pause(struct twi_link *link);
 void twi_link_close(struct twi_link *link);
 void twi_link_free(struct twi_link *link);
 
-/* A new session; the server's time in the reply, and when it was asked for. */
+/* Notes a new session, the server's time in the reply, and when the request was sent. */
 void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns, int64_t sent_ns);
 
-/* The server's time, as a reply to the pipeline says it. */
+/* Notes the server's time of a reply in the pipeline. */
 void twi_link_time(struct twi_link *link, int64_t server_ns);
 
-/* Waits a moment for the reply to a heartbeat: a reply that is read late says little about the time. */
+/*
+ * Waits a moment for the reply to a heartbeat. If it were read late, the server's time would be
+ * less exact.
+ */
 void twi_link_beat_wait(struct twi_link *link);
 
 /* Sends a heartbeat if it is due, and reads a reply that is there. */
 void twi_link_beat(struct twi_link *link);
 
 /*
- * Runs one statement with the arguments in `values`. 0 and *ret (may be NULL), which the caller clears;
- * else a code of errors.h.
+ * Runs one statement with the arguments in `values`. Returns 0 and *ret (`ret` may be NULL), which
+ * the caller clears, or a code of errors.h.
  */
 int twi_link_run(struct twi_link *link, const char *text, PGresult **ret);
 
-/* The same for several: they are one transaction, and there is one wait for all replies. */
+/*
+ * The same for several statements. They are one transaction, and there is one wait for all replies.
+ */
 int twi_link_pipe_begin(struct twi_link *link);
 int twi_link_pipe_send(struct twi_link *link, const char *text);
-/* Gives each reply in order. 0, or the code of the first that failed: then nothing was done. */
+/*
+ * Gives each reply in order. Returns 0, or the code of the first statement that failed; then
+ * nothing was done.
+ */
 int twi_link_pipe_end(struct twi_link *link, void (*give)(void *to, const PGresult *result),
 		      void *to);
 

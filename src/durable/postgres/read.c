@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions. */
+/* The functions that read timers and dead letters, and the trim of dead letters. */
 #include "durable/postgres/store.h"
 
 #include <errno.h>
@@ -40,14 +40,14 @@ void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, 
 	};
 }
 
-/* Errors that come by themselves and go, for a caller that may ask again. */
+/* Returns -EAGAIN for an error that may pass by itself, because the caller may ask again. */
 static int softened(struct twi_postgres *store, int error)
 {
 	(void)store;
 	return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 }
 
-/* Runs a query, and gives its rows. 1: there was none. */
+/* Runs a query, and gives its rows. Returns 1 if there is none, 0, or an error. */
 static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool dead,
 		     tw_durable_give *give, void *to)
 {
@@ -62,7 +62,10 @@ static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool
 
 		twi_postgres_row(store, result, i, &row);
 		row.dead = dead;
-		/* Lists have kinds of the caller only. A question by id or key has to know that it is there. */
+		/*
+		 * Queries of lists only find kinds that the caller has. A query by id or key gives
+		 * other kinds, too, because its caller must learn that the row exists.
+		 */
 		error = give(to, &row);
 	}
 	PQclear(result);
@@ -120,7 +123,7 @@ int twi_postgres_find(void *to_store, struct tw_durable_id id, tw_durable_give *
 
 	id_arguments(store, id);
 	error = one_give(store, TWI_POSTGRES_FIND, false, give, to);
-	/* It may be a row that this session has claimed, and the set does not have. */
+	/* The row may be one that this session has claimed, but the set has not taken. */
 	if (error != 0 && error != -ENOENT)
 		store->unread = true;
 	if (error != -ENOENT)
@@ -146,7 +149,7 @@ int twi_postgres_dead(void *to_store, struct tw_durable_id after, size_t max, tw
 	int error;
 
 	id_arguments(store, after);
-	/* An id of zeros means the first, also of deadlines before 1970. */
+	/* An id of zeros means: from the first on, including deadlines before 1970. */
 	if (after.serial == 0)
 		id_arguments(store, (struct tw_durable_id){(uint64_t)INT64_MIN, 0});
 	twi_values_int8(&store->link.values, (int64_t)max);

@@ -18,7 +18,10 @@ bool twi_postgres_name_right(const char *name)
 	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
 }
 
-/* The first number of a query's first row; -ENODATA: it has none. */
+/*
+ * Runs a query, and sets *ret to the first number of its first row. Returns -ENODATA if there is no
+ * row.
+ */
 static int number_ask(PGconn *connection, const char *schema, const char *text, int64_t wait_ns,
 		      int *ret)
 {
@@ -51,7 +54,7 @@ int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_
 	return found == TWI_POSTGRES_VERSION ? 0 : -ENOTSUP;
 }
 
-/* Gives each line, with the name of the schema in place of its mark. */
+/* Writes each line of schema.sql, with the name of the schema instead of its mark. */
 static void lines_write(const char *schema, tw_durable_postgres_write *write, void *context)
 {
 	static const char mark[] = "@schema@";
@@ -105,7 +108,10 @@ static void text_adds(struct text *text, const char *words)
 	text_add(text, words, strlen(words));
 }
 
-/* Several processes may do it at once: the lock lasts until the end of the transaction. */
+/*
+ * Makes the schema. Several processes may try at once, so the transaction takes a lock until its
+ * end.
+ */
 static int schema_make(PGconn *connection, const char *schema)
 {
 	struct text text = {.at = NULL};
@@ -143,7 +149,7 @@ int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema)
 	made = schema_make(connection, schema);
 	if (made == 0)
 		return 0;
-	/* Another process may have made it meanwhile. */
+	/* Another process may have made the schema meanwhile. */
 	error = twi_postgres_schema_look(connection, schema, TWI_POSTGRES_NEVER);
 	return error == -ENOENT ? made : error;
 }

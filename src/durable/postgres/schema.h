@@ -12,14 +12,20 @@ enum {
 	TWI_POSTGRES_NAME_MAX = 32,
 };
 
-/* The lines of schema.sql, and NULL. Made when the library is built. */
+/* The lines of schema.sql, and NULL. embed.py makes them when the library is built. */
 extern const char *const twi_postgres_schema[];
 
-/* 1 to 32 characters of a-z, 0-9 and '_': it is part of texts of SQL. */
+/*
+ * Returns whether a name has 1 to 32 characters of a-z, 0-9 and '_'. It becomes part of SQL texts,
+ * so no other characters are safe.
+ */
 bool twi_postgres_name_right(const char *name);
 
-/* 0; -ENOENT: there is no such schema; -ENOTSUP: of another version; -EUCLEAN: it is not ours; or a
- * code of errors.h. `wait_ns`: of each of two questions, as in ask.h. */
+/*
+ * Checks the schema. Returns 0, -ENOENT if there is none, -ENOTSUP if it has another version,
+ * -EUCLEAN if it is not ours, or a code of errors.h. `wait_ns` limits each of two queries, as in
+ * ask.h.
+ */
 int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns);
 
 #endif

@@ -6,8 +6,8 @@ CREATE SCHEMA IF NOT EXISTS @schema@;
 CREATE TABLE @schema@.meta (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	version integer NOT NULL,
-	serial bigint NOT NULL, -- all below may be in use
-	session bigint NOT NULL -- the greatest so far
+	serial bigint NOT NULL, -- all serials below it may be in use
+	session bigint NOT NULL -- the greatest session so far
 );
 INSERT INTO @schema@.meta (version, serial, session) VALUES (1, 1, 0);
 
@@ -17,12 +17,12 @@ CREATE TABLE @schema@.kind (
 	paused boolean NOT NULL DEFAULT false
 );
 
--- A process that has the store open. The batch is locked while it is written, so the time is in a table of its own.
+-- A session: a process that has the store open. Its row is locked while a batch is written, so `beat` is another table.
 CREATE TABLE @schema@.session (
 	id bigint PRIMARY KEY,
 	batch bigint NOT NULL DEFAULT 0,
 	claim boolean NOT NULL DEFAULT false, -- the batch was a claim
-	outcomes bytea NOT NULL DEFAULT '', -- of the batch, where they are not the usual ones
+	outcomes bytea NOT NULL DEFAULT '', -- of the batch: only the unusual ones
 	pid integer NOT NULL DEFAULT pg_backend_pid(),
 	name text NOT NULL
 ) WITH (fillfactor = 50);
@@ -37,11 +37,11 @@ CREATE TABLE @schema@.timer (
 	due bigint NOT NULL,
 	attempt bigint NOT NULL DEFAULT 0,
 	session bigint NOT NULL DEFAULT 0, -- 0: free
-	fence bigint NOT NULL DEFAULT 0, -- of the last start
+	fence bigint NOT NULL DEFAULT 0, -- the fence of the last start
 	version bigint NOT NULL DEFAULT 0,
 	kind integer NOT NULL,
-	started boolean NOT NULL DEFAULT false, -- by the session that has it
-	open boolean NOT NULL DEFAULT false, -- an attempt has begun, by any session, and its end is not known
+	started boolean NOT NULL DEFAULT false, -- the session that has it runs it
+	open boolean NOT NULL DEFAULT false, -- an attempt began, in any session, and did not end
 	key bytea,
 	payload bytea NOT NULL DEFAULT ''
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
@@ -64,10 +64,10 @@ CREATE TABLE @schema@.dead (
 CREATE INDEX dead_ended ON @schema@.dead (ended);
 CREATE INDEX dead_place ON @schema@.dead (place, serial);
 
--- The serials of schedule() below: no process reserves any of these.
+-- The serials of schedule() below. No process reserves any of them.
 CREATE SEQUENCE @schema@.single MINVALUE 4611686018427387904 MAXVALUE 9223372036854775807;
 
--- The one place where the time is read.
+-- The only function that reads the clock.
 CREATE FUNCTION @schema@.now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000$$;
 
@@ -89,7 +89,7 @@ BEGIN
 	RETURN s;
 END $$;
 
--- The time, or no row: the session is over.
+-- Renews a session. Returns the time, or no row if the session is over.
 CREATE FUNCTION @schema@.session_beat(s bigint, lasts bigint) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
 	now bigint := @schema@.now_ns();
@@ -97,8 +97,8 @@ BEGIN
 	RETURN QUERY UPDATE @schema@.beat SET expires = now + lasts WHERE session = s AND expires > now RETURNING now;
 END $$;
 
--- Frees rows of sessions that are over, at most so many. A session that writes a batch or a heartbeat at this moment is
--- skipped. If it does so for long, its process stands still in the middle of a batch, and its connection is ended.
+-- Frees at most `most` rows of sessions that are over. A session that writes a batch or a heartbeat at this moment is
+-- skipped. If its row stays locked for long, its process hangs in the middle of a batch, and its connection is ended.
 CREATE FUNCTION @schema@.reap(most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint;
@@ -111,26 +111,26 @@ BEGIN
 				PERFORM pg_terminate_backend(pid) FROM @schema@.session JOIN @schema@.beat ON id = session
 					WHERE id = s AND expires <= @schema@.now_ns() - 2000000000;
 			EXCEPTION WHEN insufficient_privilege THEN
-				-- It is of another role: a process of that role ends it.
+				-- The connection is of another role. A process of that role ends it.
 				NULL;
 			END;
 			CONTINUE;
 		END IF;
-		-- A heartbeat that waits for the lock finds that it comes too late.
+		-- A heartbeat that waits for the lock then finds the session over.
 		UPDATE @schema@.beat SET expires = 0 WHERE session = s;
 		UPDATE @schema@.timer SET session = 0, started = false WHERE serial IN
 			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most FOR UPDATE SKIP LOCKED);
 		GET DIAGNOSTICS freed = ROW_COUNT;
 		most := most - freed;
 		EXIT WHEN most <= 0;
-		-- Rows that a transaction has locked.
+		-- A transaction has locked the remaining rows. A later call frees them.
 		CONTINUE WHEN EXISTS (SELECT 1 FROM @schema@.timer WHERE session = s);
 		DELETE FROM @schema@.session WHERE id = s;
 		DELETE FROM @schema@.beat WHERE session = s;
 	END LOOP;
 END $$;
 
--- The rows that it holds are free at once.
+-- Ends a session. Its rows are free at once.
 CREATE FUNCTION @schema@.session_end(s bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE;
@@ -139,9 +139,10 @@ BEGIN
 	DELETE FROM @schema@.session WHERE id = s;
 END $$;
 
--- Batches. The rows are found by their serials: a session may have many more (hence `session + 0`). Each function below does the operations of one type, and returns those that did not end as usual: their
--- number in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in the order
--- of their serials, so that two batches do not wait for each other.
+-- Batches. Each function below does the operations of one type. It returns those with an unusual outcome: their number
+-- in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in the order of
+-- their serials, so that two batches do not wait for each other. Rows must be found by their serials, because a session
+-- may have many more. `session + 0` keeps the planner from the index on sessions.
 
 CREATE TYPE @schema@.outcome AS (number integer, outcome integer, place bigint, serial bigint);
 
@@ -155,8 +156,8 @@ BEGIN
 	RETURN @schema@.now_ns();
 END $$;
 
--- For a process that does not know what became of its last batch: waits for one that is under way. If the session is over,
--- it stays so, also if the clock goes back.
+-- Shows what became of a session's last batch. Waits for a batch that is under way. If the session is over, makes sure
+-- that it stays over, even if the clock goes back.
 CREATE FUNCTION @schema@.batch_look(s bigint, OUT batch bigint, OUT outcomes bytea, OUT claim boolean, OUT alive boolean)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
@@ -188,7 +189,7 @@ RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
 DECLARE
 	done bigint[];
 BEGIN
-	-- A new timer without a key has nothing that could be there already, but for one that is sent again.
+	-- If no timer has a key, a conflict is rare: only a timer that is sent again may be there already.
 	IF '' = ALL (keys) THEN
 		BEGIN
 			INSERT INTO @schema@.timer (serial, place, due, attempt, session, version, kind, started, open, payload)
@@ -198,7 +199,7 @@ BEGIN
 				AS g (place, serial, due, attempt, version, kind, mine, runs, payload);
 			RETURN;
 		EXCEPTION WHEN unique_violation THEN
-			-- Row by row, below.
+			-- The statement below decides for each row.
 			NULL;
 		END;
 	END IF;
@@ -223,7 +224,8 @@ BEGIN
 		WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Whether an operation may change a row: strict, only if it is held under that session; else unless it runs elsewhere.
+-- Returns whether an operation may change a row. It may if the session `fence` holds the row. If it is not strict, it
+-- also may unless the timer runs in a session that lives.
 CREATE FUNCTION @schema@.may(held bigint, runs boolean, fence bigint, strict boolean) RETURNS boolean
 LANGUAGE sql VOLATILE AS
 $$SELECT (fence <> 0 AND held = fence) OR (NOT strict AND NOT (runs AND @schema@.lives(held)))$$;
@@ -277,8 +279,8 @@ BEGIN
 		WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- 2 PRESENT: it is not due yet. Number -1 has the fence of those that start, in place of a serial: it is greater than all
--- before it, also if the clock went back.
+-- Outcome 2 PRESENT means that the timer is not due yet. The row with number -1 has the fence of all timers that start,
+-- in place of a serial. It is greater than their earlier fences, even if the clock went back.
 CREATE FUNCTION @schema@.op_start(s bigint, numbers integer[], places bigint[], serials bigint[], attempts bigint[], fences bigint[])
 RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
 DECLARE
@@ -288,7 +290,7 @@ DECLARE
 BEGIN
 	SELECT greatest(now / 1000, max(t.fence) + 1) INTO next FROM @schema@.timer t WHERE t.serial = ANY (serials);
 	RETURN QUERY SELECT * FROM @schema@.keep(s, ARRAY[ROW(-1, 0, 0, next)::@schema@.outcome]);
-	-- A row that a transaction has locked, to cancel it, is tried again soon.
+	-- If a transaction has locked a row, to cancel its timer, the start gets PRESENT, and is tried again soon.
 	WITH free AS (
 		SELECT t.serial, g.attempt FROM unnest(places, serials, attempts, fences) AS g (place, serial, attempt, fence)
 		JOIN @schema@.timer t ON t.serial = g.serial AND t.place = g.place
@@ -318,7 +320,7 @@ BEGIN
 		RETURNING t.serial, t.place, t.due, g.attempt, t.version, t.kind, t.key, t.payload),
 	buried AS (
 		INSERT INTO @schema@.dead SELECT gone.*, @schema@.now_ns() FROM gone
-		-- One that was sent again after it had died.
+		-- The timer may have been sent again after it became a dead letter.
 		ON CONFLICT (serial) DO UPDATE SET attempt = excluded.attempt, ended = excluded.ended RETURNING serial)
 	SELECT array_agg(serial) INTO done FROM buried;
 	IF cardinality(done) = cardinality(serials) THEN
@@ -366,8 +368,8 @@ BEGIN
 		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Claims: free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first. A claim is a batch:
--- one that comes late, over a connection that was given up, is refused.
+-- Claims free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first. A claim is a
+-- batch, so that a late one, over a connection that was given up, is refused.
 CREATE FUNCTION @schema@.claim(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
 BEGIN
@@ -376,7 +378,7 @@ BEGIN
 		PERFORM @schema@.reap(10000);
 	END IF;
 	PERFORM @schema@.batch_begin(s, n, true);
-	-- By kind, so that rows of kinds that this process does not have are not looked at.
+	-- By kind, so that the query reads no rows of kinds that this process does not have.
 	RETURN QUERY UPDATE @schema@.timer t SET session = s, started = false FROM (
 		SELECT f.serial FROM @schema@.kind k CROSS JOIN LATERAL (
 			SELECT x.serial, x.due, x.place FROM @schema@.timer x
@@ -387,16 +389,16 @@ BEGIN
 	WHERE t.serial = c.serial RETURNING t.*;
 END $$;
 
--- Rows that this session has claimed are free again.
+-- Frees rows that this session has claimed but not started.
 CREATE FUNCTION @schema@.give_back(s bigint, n bigint, serials bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM @schema@.batch_begin(s, n, true);
 	UPDATE @schema@.timer SET session = 0 WHERE serial = ANY (serials) AND session = s AND NOT started;
 END $$;
 
--- For programs in any language, inside their own transactions.
+-- The functions below are for programs in any language, inside their own transactions.
 
--- Makes a timer, and returns its id as "place-serial". If a timer has the key, it is that one's, and nothing is changed.
+-- Makes a timer, and returns its id as "place-serial". If a timer has the key, returns its id, and changes nothing.
 CREATE FUNCTION @schema@.schedule_ns(kind text, due bigint, payload bytea, key bytea, version bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -416,7 +418,7 @@ BEGIN
 		IF made IS NULL THEN
 			SELECT t.place || '-' || t.serial INTO made FROM @schema@.timer t WHERE t.key = schedule_ns.key;
 		END IF;
-		-- The one with the key may have ended in between.
+		-- The timer with the key may have ended in between. Then the loop tries again.
 		EXIT WHEN made IS NOT NULL;
 	END LOOP;
 	RETURN made;
@@ -426,7 +428,8 @@ CREATE FUNCTION @schema@.schedule(kind text, due timestamptz, payload bytea DEFA
 	version bigint DEFAULT 0) RETURNS text LANGUAGE sql AS
 $$SELECT @schema@.schedule_ns(kind, (extract(epoch FROM due) * 1000000)::bigint * 1000, payload, key, version)$$;
 
--- Ends a timer: 0 it never ran, 4 an attempt of it began before, 3 it runs now and stays, 5 there is none.
+-- Ends a timer. Returns 0 if it never ran, 4 if an attempt began earlier, 3 if it runs now and stays, 5 if there is
+-- none.
 CREATE FUNCTION @schema@.cancel(id text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
 	p bigint := regexp_replace(id, '-[0-9]+$', '');
@@ -449,7 +452,7 @@ BEGIN
 	RETURN CASE WHEN id IS NULL THEN 5 ELSE @schema@.cancel(id) END;
 END $$;
 
--- Ends the run of a timer inside the transaction of its effect. False: the run is stale, so take the transaction back.
+-- Ends the run of a timer inside the transaction of its effect. Returns false if the run is stale: then roll back.
 CREATE FUNCTION @schema@.finish(place bigint, serial bigint, fence bigint, attempt bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM @schema@.timer t WHERE t.serial = finish.serial AND t.place = finish.place AND t.fence = finish.fence

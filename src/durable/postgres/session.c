@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the store, and keeps its session alive. A session that is over is followed by a new one, but
- * not before it is known what became of its last batch (commit.c).
+ * Opens the store, and keeps its session alive. When a session is over, a new one begins, but not
+ * before it is known what became of the old one's last batch (commit.c).
  */
 #include "durable/postgres/schema.h"
 #include "durable/postgres/store.h"
@@ -37,7 +37,10 @@ static int session_begin(struct twi_postgres *store)
 	return 0;
 }
 
-/* Errors that end the set. Others pass when the server is there again. */
+/*
+ * Returns whether an error makes the set fail. Other errors pass when the server can be reached
+ * again.
+ */
 static bool final(int error)
 {
 	return error == -EUCLEAN || error == -ENOENT || error == -ENOTSUP;
@@ -50,17 +53,22 @@ static int connect_all(struct twi_postgres *store)
 
 	if (error == 0 && !was_open) {
 		store->unread = true;
-		/* A look at the last batch also says which connection the session has now. */
+		/*
+		 * The look at the last batch also writes the new connection to the session's row.
+		 */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}
-	/* What became of a claim of a session that is over does not matter. */
+	/* If the session is over, it does not matter what became of its last claim. */
 	if (store->link.over && !store->sent)
 		store->unsettled = false;
 	if (error == 0 && (store->link.session == 0 || store->link.over) && !store->unsettled)
 		error = session_begin(store);
 	else
 		return error;
-	/* A server that answers, and cannot do it, is not asked in each millisecond. */
+	/*
+	 * Makes a pause, because a server that answers with an error should not be asked each
+	 * millisecond.
+	 */
 	if (error != 0) {
 		twi_link_close(&store->link);
 		twi_link_pause(&store->link);
@@ -90,7 +98,10 @@ int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 	return final(error) || (error != 0 && link->session == 0) ? error : 0;
 }
 
-/* How much of a promise the server keeps. */
+/*
+ * Reads the server's level: how durable its commits are. Returns -EROFS if the server takes no
+ * writes.
+ */
 static int level_ask(struct twi_postgres *store, uint32_t *ret_level)
 {
 	PGresult *result = NULL;
@@ -113,7 +124,7 @@ static int kinds_add(struct twi_postgres *store, const char *const *kinds, size_
 	int array;
 
 	twi_values_begin(values);
-	/* Names are ASCII, so they are the same as bytes. */
+	/* Names are ASCII, so they can be sent as bytes. */
 	array = twi_values_array(values, TWI_TYPE_ARRAY_BYTEA);
 	for (size_t i = 0; i < count; i++)
 		twi_array_bytes(values, array, kinds[i], strlen(kinds[i]));

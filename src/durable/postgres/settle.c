@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What became of a batch whose reply was lost.
+ * Finds out what became of a batch whose reply was lost.
  *
- * The statement locks the session's row, so a transaction that the server still has under way ends
- * first. But one may still be on its way there, over a connection that was given up. So a batch that
- * was not committed is sent again under the same number: either of the two is refused. A refusal
- * therefore need not mean that the session is over.
+ * The statement locks the session's row, so a transaction that is under way in the server ends
+ * first. But another request may still be on its way, over a connection that was given up. So a
+ * batch that was not committed is sent again under the same number, and the server refuses the
+ * later of the two requests. Therefore a refusal need not mean that the session is over.
  */
 #include "durable/postgres/store.h"
 
@@ -19,8 +19,9 @@ enum column {
 };
 
 /*
- * A server that has crashed may have lost the last claims, which it does not sync, and their numbers with
- * them. No request from before the crash is on its way any more.
+ * A server that crashed may have lost the last claims, which it does not sync, and their numbers.
+ * The session goes on from the server's number. No request from before the crash is still on its
+ * way.
  */
 static void numbers_lost(struct twi_postgres *store, int64_t batch)
 {
@@ -46,7 +47,7 @@ static int row_read(struct twi_postgres *store, const PGresult *result, bool *re
 	}
 	if (twi_value_bool(result, 0, LIVES))
 		return 0;
-	/* Nothing can begin a batch of it any more. */
+	/* No request can begin a batch of this session any more. */
 	store->link.over = true;
 	store->unsettled = false;
 	return 0;
@@ -78,7 +79,10 @@ int twi_postgres_refused(struct twi_postgres *store, int error)
 		store->unsettled = true;
 		return -EAGAIN;
 	case -ESTALE:
-		/* Or an old connection has done it: the next try looks. */
+		/*
+		 * The session is over, or a request over an old connection has done the batch. The
+		 * next try finds out.
+		 */
 		store->unsettled = true;
 		return -EAGAIN;
 	case -ENOMEM:

@@ -17,7 +17,7 @@
 #define COLUMNS "serial, place, due, attempt, session, version, kind, open, key, payload"
 #define COLUMNS_DEAD "serial, place, due, attempt, 0::bigint, version, kind, false, key, payload"
 
-/* '@' is the schema. */
+/* '@' stands for the name of the schema. */
 static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 	[TWI_POSTGRES_SESSION_BEGIN] = "SELECT @.session_begin($1, $2), @.now_ns()",
 	[TWI_POSTGRES_SESSION_END] = "SELECT @.session_end($1)",
@@ -51,7 +51,10 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 	[TWI_POSTGRES_HELD] = "SELECT " COLUMNS " FROM @.timer WHERE session = $1 AND NOT started "
 			      "ORDER BY due, place, serial",
 	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2, $3)",
-	/* The free ones are in the order of an index, by kind. Of the others there are few. */
+	/*
+	 * An index has the free timers of each kind in order. There are few claimed timers, so
+	 * these are sorted.
+	 */
 	[TWI_POSTGRES_NEAR] =
 		"(SELECT l.* FROM unnest($6::integer[]) AS k CROSS JOIN LATERAL (SELECT " COLUMNS
 		" FROM @.timer WHERE session = 0 AND kind = k AND (due, place, serial) > "
@@ -96,13 +99,13 @@ static int postgres_reserve(void *to, uint64_t count, uint64_t *ret_first)
 	twi_values_begin(&store->link.values);
 	twi_values_int8(&store->link.values, (int64_t)count);
 	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_RESERVE], &result);
-	/* If the reply is lost, so are the numbers, and nothing else. */
+	/* If the reply is lost, only the numbers are lost. */
 	if (error != 0)
 		return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 	first = twi_value_int8(result, 0, 0);
 	end = twi_value_int8(result, 0, 1);
 	PQclear(result);
-	/* Those beyond are of the function schedule() in the server. */
+	/* Greater serials belong to the function schedule() in the server. */
 	if (first < 1 || end <= first || end > INT64_C(1) << 62)
 		return -EUCLEAN;
 	*ret_first = (uint64_t)first;
@@ -127,7 +130,10 @@ static void store_free(struct twi_postgres *store)
 	free(store);
 }
 
-/* What the session has claimed is free at once, if the server hears it, and else when it ends. */
+/*
+ * Ends the session, so that its rows are free at once. If the server cannot be reached, they are
+ * free when the session runs out.
+ */
 static void postgres_close(void *to, int clean)
 {
 	struct twi_postgres *store = to;

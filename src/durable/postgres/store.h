@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in PostgreSQL that is open. */
+/* An open store in PostgreSQL. */
 #ifndef TWI_DURABLE_POSTGRES_STORE_H
 #define TWI_DURABLE_POSTGRES_STORE_H
 
@@ -42,31 +42,40 @@ struct twi_postgres {
 	char *texts[TWI_POSTGRES_SQL_COUNT];
 	char *schema, *name;
 	int64_t poll_ns;
-	/* Kinds: the server's number for each of the caller, and back. */
+	/* Kinds: the server's number for each number of the caller, and back. */
 	size_t kind_count, number_count;
 	int32_t *to_server;
-	uint32_t *from_server; /* UINT32_MAX: the caller does not have it */
+	uint32_t *from_server; /* UINT32_MAX: the caller does not have the kind */
 	/* The batch. */
-	int64_t batch; /* of the session: the last that was committed */
-	bool unsettled; /* nobody knows whether the next one was, or an old connection may still do it */
-	bool sent;      /* and it is a commit, whose operations the set still has */
+	int64_t batch; /* the number of the session's last committed batch */
+	/*
+	 * It is unknown whether the next batch was committed, or an old connection may still bring
+	 * it.
+	 */
+	bool unsettled;
+	bool sent; /* if unsettled: it is a commit, which the set repeats */
 	/* Claims. */
 	int64_t low;         /* the next claim begins here; INT64_MIN: at the beginning */
-	int64_t whole_at_ns; /* CLOCK_BOOTTIME: the next one from the beginning */
-	bool unread; /* after a new connection: rows that the session has and the set may not have */
+	int64_t whole_at_ns; /* CLOCK_BOOTTIME: the next claim from the beginning */
+	/* The session may have rows that the set does not have, and that must be read. */
+	bool unread;
 };
 
-/* A row of the table timer, as each query gives it. It is valid as long as the result. */
+/* Makes a row from a row of a query's result. It is valid as long as the result. */
 void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, int at,
 		      struct tw_durable_row *ret);
 
 /*
- * settle.c: after a lost reply or a refusal, what became of the next batch. 1: it is committed, and
- * *ret_claim says what it was, *ret (may be NULL) has its outcomes in column 1; 0: it was not, yet;
- * -ESTALE: the session has gone with it; or another code.
+ * settle.c: finds out after a lost reply or a refusal what became of the next batch. Returns 1 if
+ * it is committed; then *ret_claim says whether it was a claim, and *ret (`ret` may be NULL) has
+ * its outcomes in column 1. Returns 0 if it is not committed yet, -ESTALE if the server no longer
+ * has the session, or another code.
  */
 int twi_postgres_settle(struct twi_postgres *store, bool *ret_claim, PGresult **ret);
-/* The code for the set after a failed batch of the two kinds: -EAGAIN if it comes to that again. */
+/*
+ * Returns the code for the set after a commit or a claim has failed: -EAGAIN if the set should try
+ * again.
+ */
 int twi_postgres_refused(struct twi_postgres *store, int error);
 
 /* commit.c */

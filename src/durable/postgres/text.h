@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts of SQL with the name of the schema. */
+/* Makes texts of SQL with the name of the schema. */
 #ifndef TWI_DURABLE_POSTGRES_TEXT_H
 #define TWI_DURABLE_POSTGRES_TEXT_H
 
-/* The text with the name in place of each '@'. The caller frees it. NULL: no memory. */
+/*
+ * Returns the text with the name instead of each '@', which the caller frees. Returns NULL if there
+ * is no memory.
+ */
 char *twi_postgres_text(const char *text, const char *schema);
 
 #endif

@@ -47,7 +47,7 @@ void twi_values_free(struct twi_values *values)
 	*values = (struct twi_values){.count = 0};
 }
 
-/* Room for so many more bytes, or NULL. */
+/* Returns the place for so many more bytes of a value, or NULL if there is no memory. */
 static unsigned char *more(struct twi_values *values, struct twi_value *value, size_t bytes)
 {
 	unsigned char *at;
@@ -132,7 +132,7 @@ int twi_values_array(struct twi_values *values, unsigned type)
 	return values->count - 1;
 }
 
-/* The place of an element's bytes, or NULL. */
+/* Adds an element to an array. Returns the place for its bytes, or NULL if there is no memory. */
 static unsigned char *element(struct twi_values *values, int array, size_t bytes)
 {
 	struct twi_value *value = &values->values[array];
@@ -177,7 +177,7 @@ void twi_array_bytes(struct twi_values *values, int array, const void *bytes, si
 		memcpy(at, bytes, count);
 }
 
-/* An array without elements has no dimension. */
+/* Completes the header of an array. An array without elements has no dimension. */
 static void array_end(struct twi_value *value)
 {
 	if (value->type < TWI_TYPE_ARRAY_BOOL)

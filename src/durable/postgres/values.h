@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments of a statement and values of its rows, in PostgreSQL's binary format: no value is ever
- * part of a text of SQL. An array is a header (dimensions, nulls, type, count, lower bound) and, for
- * each element, its length and its bytes; all numbers are big-endian.
+ * The arguments of a statement and the values of its rows, in PostgreSQL's binary format. So no
+ * value is ever part of an SQL text. An array is a header (dimensions, nulls, type, count, lower
+ * bound) and, for each element, its length and its bytes; all numbers are big-endian.
  */
 #ifndef TWI_DURABLE_POSTGRES_VALUES_H
 #define TWI_DURABLE_POSTGRES_VALUES_H
@@ -26,7 +26,7 @@ enum {
 	TWI_TYPE_ARRAY_INT8 = 1016,
 };
 
-/* One argument: its bytes grow as elements are added. */
+/* One argument. Its bytes grow when elements are added. */
 struct twi_value {
 	unsigned type;
 	size_t bytes, room;
@@ -34,7 +34,7 @@ struct twi_value {
 	uint32_t count; /* of an array */
 };
 
-/* The arguments of one statement. They keep their memory from one use to the next. */
+/* The arguments of one statement. The struct keeps its memory from one use to the next. */
 struct twi_values {
 	int count;
 	bool failed; /* there was no memory */
@@ -57,15 +57,18 @@ void twi_array_int4(struct twi_values *values, int array, int32_t number);
 void twi_array_bool(struct twi_values *values, int array, bool truth);
 void twi_array_bytes(struct twi_values *values, int array, const void *bytes, size_t count);
 
-/* Sends a statement with these arguments; its rows will be binary. 0, -ENOMEM, or -ECONNRESET. */
+/*
+ * Sends a statement with these arguments. Its rows will be binary. Returns 0, -ENOMEM, or
+ * -ECONNRESET.
+ */
 int twi_values_send(struct twi_values *values, PGconn *connection, const char *text);
 
-/* Values of a row. A NULL is 0. */
+/* Return the value of a row. NULL counts as 0. */
 int64_t twi_value_int8(const PGresult *result, int row, int column);
 int32_t twi_value_int4(const PGresult *result, int row, int column);
 bool twi_value_bool(const PGresult *result, int row, int column);
 
-/* Numbers as they are in a row. */
+/* Read the numbers of a row. */
 uint32_t twi_get4(const unsigned char *at);
 uint64_t twi_get8(const unsigned char *at);
 

@@ -21,7 +21,10 @@ static int arguments_right(const struct pg_conn *connection, const char *schema)
 	return connection != NULL && twi_postgres_name_right(schema) ? 0 : -EINVAL;
 }
 
-/* Takes the replies to what was sent. The user's connection may not block, so it is waited for. */
+/*
+ * Waits for all replies, and returns the last one. PQgetResult waits even if the user's connection
+ * does not block.
+ */
 static PGresult *replies(PGconn *connection)
 {
 	PGresult *result = NULL, *next;
@@ -33,7 +36,7 @@ static PGresult *replies(PGconn *connection)
 	return result;
 }
 
-/* Runs a function of the schema; its result is the one value of one row. */
+/* Runs a function of the schema. Its result is the only value of the only row. */
 static int call(PGconn *connection, const char *schema, const char *text, struct twi_values *values,
 		PGresult **ret)
 {
@@ -73,7 +76,7 @@ static int spec_check(const struct tw_durable_postgres_spec *spec)
 	return spec->key_bytes > KEY_MAX || spec->payload_bytes > PAYLOAD_MAX ? -EMSGSIZE : 0;
 }
 
-/* "place-serial". */
+/* Reads an id from its text "place-serial". */
 static int id_read(const char *text, struct tw_durable_id *ret)
 {
 	const char *dash = text[0] == '\0' ? NULL : strchr(text + 1, '-');
@@ -134,7 +137,7 @@ int tw_durable_postgres_cancel_in(struct pg_conn *connection, const char *schema
 
 	if (arguments_right(connection, schema) != 0 || id.serial == 0)
 		return -EINVAL;
-	/* The server has no such numbers. */
+	/* The server has no such serials. */
 	if (id.serial > INT64_MAX)
 		return TW_DURABLE_ABSENT;
 	twi_values_int8(&values, (int64_t)id.place);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The arguments of a script. They are bytes: no value is ever part of a text of Lua. */
+/*
+ * The arguments of a script. Values are passed as bytes only, so no value is ever part of a Lua
+ * text.
+ */
 #ifndef TWI_DURABLE_REDIS_ARGUMENTS_H
 #define TWI_DURABLE_REDIS_ARGUMENTS_H
 
@@ -7,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* They keep their memory from one use to the next. */
+/* The arguments keep their memory from one use to the next. */
 struct twi_arguments {
 	size_t count, room; /* of `ends` */
 	size_t bytes, bytes_room;
-	size_t *ends; /* of each */
+	size_t *ends; /* where each argument ends */
 	char *at;
 	bool failed; /* there was no memory */
 };
@@ -19,24 +22,27 @@ struct twi_arguments {
 void twi_arguments_begin(struct twi_arguments *arguments);
 void twi_arguments_free(struct twi_arguments *arguments);
 
-/* Adds bytes to the argument that is being made, which twi_argument_end() ends. */
+/* Add bytes to the present argument, which twi_argument_end() ends. */
 void twi_argument_bytes(struct twi_arguments *arguments, const void *bytes, size_t count);
 void twi_argument_byte(struct twi_arguments *arguments, unsigned byte);
-/* As in the order of numbers: big-endian; a number that may be negative with its highest bit turned. */
+/*
+ * Add a number so that the order of bytes is the order of numbers: big-endian, and a signed number
+ * with its highest bit inverted.
+ */
 void twi_argument_4(struct twi_arguments *arguments, uint32_t number);
 void twi_argument_8(struct twi_arguments *arguments, uint64_t number);
 void twi_argument_signed(struct twi_arguments *arguments, int64_t number);
 void twi_argument_end(struct twi_arguments *arguments);
 
-/* Adds a whole one. */
+/* Add a whole argument. */
 void twi_arguments_text(struct twi_arguments *arguments, const char *text);
 void twi_arguments_number(struct twi_arguments *arguments, int64_t number);
 void twi_arguments_8(struct twi_arguments *arguments, uint64_t number);
 
-/* The bytes of argument `at`. */
+/* Returns the bytes of argument `at`. */
 const char *twi_arguments_get(const struct twi_arguments *arguments, size_t at, size_t *ret_bytes);
 
-/* Numbers as they are in a row. */
+/* Read the numbers of a row. */
 uint32_t twi_redis_get4(const char *at);
 uint64_t twi_redis_get8(const char *at);
 int64_t twi_redis_get_signed(const char *at);

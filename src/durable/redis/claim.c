@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims. Each begins at the beginning of time: what is claimed has left the sorted set. After a new
- * connection the rows of the session are read: the reply to a claim may have been lost.
+ * Claims. Each claim begins at the earliest deadline, because claimed rows have left the sorted
+ * set. After a new connection the session's rows are read, because the reply to a claim may have
+ * been lost.
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -12,7 +13,10 @@
 
 enum { SERIAL_BYTES = 8 };
 
-/* The first arguments of a claim, and of what frees rows: both are batches. */
+/*
+ * Begins the arguments of a claim or a release. Both are batches, so both have the session and the
+ * number of the batch.
+ */
 static struct twi_arguments *batch_arguments(struct twi_redis *store)
 {
 	struct twi_arguments *arguments = twi_redis_link_begin(&store->link);
@@ -33,7 +37,7 @@ static int batch_run(struct twi_redis *store, enum twi_redis_script script, redi
 	return 0;
 }
 
-/* Rows in a reply, and what becomes of each. */
+/* The rows of a reply, and whether the set wants them. */
 struct rows {
 	size_t count;
 	const char **serials; /* as bytes */
@@ -58,7 +62,7 @@ static void rows_end(struct rows *rows)
 	free(rows->wanted);
 }
 
-/* Frees the rows that the set does not want. If that is lost, the next new connection shows them. */
+/* Frees the rows that the set does not want. If this fails, the session's rows are read again. */
 static void give_back(struct twi_redis *store, const struct rows *rows)
 {
 	struct twi_arguments *arguments = batch_arguments(store);
@@ -95,7 +99,10 @@ static int by_deadline(const void *a, const void *b)
 	return twi_redis_order(a, b);
 }
 
-/* The serials of the rows are in their ids, too; as bytes they are in the reply. */
+/*
+ * Sorts the rows by deadline. Makes the bytes of their serials from their ids, because the reply
+ * has the old order.
+ */
 static void rows_sort(struct rows *rows, char (*serials)[SERIAL_BYTES])
 {
 	qsort(rows->rows, rows->count, sizeof *rows->rows, by_deadline);
@@ -106,7 +113,10 @@ static void rows_sort(struct rows *rows, char (*serials)[SERIAL_BYTES])
 	}
 }
 
-/* One in three elements from `first` on is a serial, then come its timer and its run. */
+/*
+ * Gives the rows of a reply. From `first` on, each row has three elements: its serial, its timer
+ * and its run.
+ */
 static int triples_give(struct twi_redis *store, const redisReply *reply, size_t first,
 			tw_durable_give *give, void *to)
 {
@@ -134,7 +144,7 @@ static int triples_give(struct twi_redis *store, const redisReply *reply, size_t
 	return error;
 }
 
-/* Of the serials that a session holds, the timers and runs; they may be gone by now. */
+/* Reads and gives the rows of serials that the session holds. Some rows may be gone by now. */
 static int held_rows(struct twi_redis *store, const redisReply *serials, tw_durable_give *give,
 		     void *to)
 {
@@ -162,7 +172,10 @@ static int held_rows(struct twi_redis *store, const redisReply *serials, tw_dura
 	return error;
 }
 
-/* Rows that the session has claimed and not started: the set takes those that it does not have. */
+/*
+ * Gives the rows that the session has claimed, but not started. The set takes those that it does
+ * not have.
+ */
 static int held_read(struct twi_redis *store, tw_durable_give *give, void *to)
 {
 	char place[32];
@@ -202,7 +215,10 @@ static void claim_arguments(struct twi_redis *store, size_t max)
 	}
 }
 
-/* What an earlier claim has brought is read afterwards. */
+/*
+ * Finds out what became of an earlier batch. If it was done, the session's rows are read
+ * afterwards.
+ */
 static int claim_settle(struct twi_redis *store)
 {
 	struct twi_redis_settled settled;
@@ -231,7 +247,7 @@ int twi_redis_claim(void *to_store, size_t max, tw_durable_give *give, void *to)
 	error = batch_run(store, TWI_REDIS_CLAIM, &reply);
 	if (error != 0)
 		return error;
-	/* More rows may be free, or become so. */
+	/* If the script has more rows to free, the next claim follows at once. */
 	store->claim_at_ns =
 		twi_redis_now_ns() + (reply->element[0]->integer != 0 ? 0 : store->poll_ns);
 	count = (int)(reply->elements / 3);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit: one script, or, if there are many operations, several that are sent in one go. Each is a batch
- * with a number of its own, so none is done if one before it was not. What is done stays done: the rest is
- * tried again, because the set tries the same operations until it has an answer.
+ * A commit is one script. If it has many operations, it is several scripts, its parts, which are
+ * all sent before the first reply is read. Each part is a batch with a number of its own, so no
+ * part is done if an earlier one was not. A part that is done stays done. The set repeats a commit
+ * until it has an answer, and then only the remaining parts are sent again.
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -11,25 +12,27 @@
 #include <stdlib.h>
 
 enum {
-	BYTES_MAX = 4 << 20, /* of the operations of a script */
+	BYTES_MAX = 4 << 20, /* of the payloads of a part */
 	OUTCOME_BYTES = 20,
 	FLAG_OWN = 1,
 	FLAG_MINE = 2,
 	FLAG_RUNS = 4,
 };
 
-#define FENCE UINT32_MAX /* in place of the number of an operation */
+#define FENCE UINT32_MAX /* stands in the place of an operation's number */
 #define SIGN_4 (UINT32_C(1) << 31)
 
 struct commit {
 	struct twi_redis *store;
 	struct tw_durable_op *ops;
 	size_t count;
-	bool grows; /* it makes timers */
+	bool grows; /* it has new timers */
 	int64_t sent_ns;
 };
 
-/* The end of the script that begins with operation `first`: the same whenever it is asked for. */
+/*
+ * Returns the end of the part that begins with operation `first`. It must be the same in each try.
+ */
 static size_t part_end(const struct commit *commit, size_t first)
 {
 	size_t bytes = 0, at = first;
@@ -76,7 +79,7 @@ static int part_send(const struct commit *commit, size_t first, int64_t batch, b
 	twi_arguments_8(arguments, store->link.session);
 	twi_arguments_number(arguments, batch);
 	twi_arguments_number(arguments, first == 0);
-	/* If the first part finds that there is memory, the others do not ask. */
+	/* Only the first part checks whether the server has memory left. */
 	twi_arguments_number(arguments, first == 0 && commit->grows);
 	twi_arguments_number(arguments, (int64_t)first);
 	for (size_t i = first; i < end; i++)
@@ -84,7 +87,7 @@ static int part_send(const struct commit *commit, size_t first, int64_t batch, b
 	return twi_redis_link_send(&store->link, TWI_REDIS_COMMIT, by_text);
 }
 
-/* The starts of a part have one fence. */
+/* Notes the fence of a part. All its starts have the same one. */
 static void fence_note(const struct commit *commit, size_t first, uint64_t fence)
 {
 	for (size_t i = first; i < commit->count && i < part_end(commit, first); i++)
@@ -107,7 +110,7 @@ static void outcome_note(const struct commit *commit, uint32_t number, uint32_t 
 		op->row.id = id;
 }
 
-/* Number, outcome, place, serial of each. */
+/* Reads the unusual outcomes: number, outcome, place and serial of each. */
 static void outcomes_take(const struct commit *commit, const redisReply *text)
 {
 	const char *at = text->str;
@@ -122,7 +125,7 @@ static void outcomes_take(const struct commit *commit, const redisReply *text)
 	}
 }
 
-/* The usual ones. */
+/* Sets the usual outcomes, which the reply leaves out. */
 static void outcomes_begin(const struct commit *commit, size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++) {
@@ -132,7 +135,7 @@ static void outcomes_begin(const struct commit *commit, size_t first, size_t end
 	}
 }
 
-/* The next part is done. */
+/* Notes that the next part is done. */
 static void part_done(const struct commit *commit)
 {
 	struct twi_redis *store = commit->store;
@@ -165,7 +168,10 @@ static int part_read(const struct commit *commit, int64_t until_ns)
 	return error;
 }
 
-/* Sends the rest, and reads the replies. The first error counts: after it nothing was done. */
+/*
+ * Sends the remaining parts, and reads the replies. The first error counts, because no part after
+ * it was done.
+ */
 static int parts_do(struct commit *commit, bool by_text)
 {
 	struct twi_redis *store = commit->store;
@@ -186,7 +192,7 @@ static int parts_do(struct commit *commit, bool by_text)
 		error = part_read(commit, until_ns);
 		first_error = first_error == 0 ? error : first_error;
 	}
-	/* Parts behind one that failed are refused, so only a lost reply says less. */
+	/* The parts after a failed one are refused, so their errors do not count. */
 	return error == -ECONNRESET && first_error == error ? error : first_error;
 }
 
@@ -204,7 +210,7 @@ static int commit_do(struct commit *commit)
 	return error == 0 ? 0 : -EAGAIN;
 }
 
-/* 0: all of it is done by now. 1: the rest is to be sent. */
+/* Finds out which parts are done. Returns 0 if all are, 1 if the rest must be sent, or an error. */
 static int commit_settle(const struct commit *commit)
 {
 	struct twi_redis *store = commit->store;
@@ -212,7 +218,9 @@ static int commit_settle(const struct commit *commit)
 	int error = twi_redis_settle(store, &settled);
 	bool claim = error == 0 && settled.batches != 0 && settled.claim;
 
-	/* It was a claim that an old connection had brought: its rows are read later. */
+	/*
+	 * The last batch was a claim, which came over an old connection. Its rows are read later.
+	 */
 	store->unread = store->unread || claim;
 	for (int64_t i = 0;
 	     error == 0 && !claim && i < settled.batches && store->done < commit->count; i++)
@@ -221,7 +229,7 @@ static int commit_settle(const struct commit *commit)
 		outcomes_take(commit, settled.outcomes);
 	if (settled.reply != NULL)
 		freeReplyObject(settled.reply);
-	/* It was never sent. */
+	/* The commit was never sent, so a new session can try it. */
 	if (error == -ESTALE && !store->sent)
 		return -EAGAIN;
 	return error != 0 ? error : store->done < commit->count;

@@ -14,7 +14,7 @@ enum {
 	PORT = 6379,
 	PORT_MAX = 65535,
 	HOST_MAX = 255,
-	WAIT_S = 2, /* for a connection, and for each reply while it is being made */
+	WAIT_S = 2, /* for a new connection, and for each reply until it is ready */
 	VERSION_LEAST = 602,
 };
 
@@ -27,7 +27,10 @@ void twi_redis_door_free(struct twi_redis_door *door)
 	free(door->password);
 }
 
-/* HOST, HOST:PORT, [HOST]:PORT or [HOST]. False: it is too long, or has no such port. */
+/*
+ * Splits HOST, HOST:PORT, [HOST]:PORT or [HOST]. Returns false if it is too long, or has no valid
+ * port.
+ */
 static bool host_split(const char *address, char *ret_host, int *ret_port)
 {
 	const char *end = address[0] == '[' ? strchr(address, ']') : strrchr(address, ':');
@@ -72,7 +75,7 @@ redisReply *twi_redis_ask(redisContext *connection, int count, const char **text
 	return reply;
 }
 
-/* One command whose reply does not matter, but whether it is an error. */
+/* Runs one command. Of its reply only an error matters. */
 static int order(redisContext *connection, const struct twi_redis_notice *notice, int count,
 		 const char **texts)
 {
@@ -136,7 +139,7 @@ int twi_redis_connect(const struct twi_redis_door *door, const struct twi_redis_
 	return error;
 }
 
-/* The value of a line "name:value", or "". */
+/* Finds the value of the line "name:value", or "". */
 static void info_get(const char *info, const char *name, char (*ret)[32])
 {
 	const char *at = info;
@@ -193,7 +196,7 @@ static int info_judge(const char *info, uint32_t stated, const struct twi_redis_
 	return 0;
 }
 
-/* A setting in the reply to CONFIG GET, or "". */
+/* Returns a setting in the reply to CONFIG GET, or "". */
 static const char *setting(const redisReply *reply, const char *name)
 {
 	for (size_t i = 0; i + 1 < reply->elements; i += 2)

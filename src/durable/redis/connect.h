@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes connections, and looks at the server. */
+/* Makes connections, and checks the server. */
 #ifndef TWI_DURABLE_REDIS_CONNECT_H
 #define TWI_DURABLE_REDIS_CONNECT_H
 
@@ -8,7 +8,7 @@
 #include <hiredis/hiredis.h>
 #include <stdint.h>
 
-/* How to come to the server. */
+/* How to connect to the server. */
 struct twi_redis_door {
 	char *address; /* a path, HOST, HOST:PORT or [HOST]:PORT; NULL: the user's function connects */
 	char *user, *password; /* or NULL */
@@ -19,20 +19,29 @@ struct twi_redis_door {
 
 void twi_redis_door_free(struct twi_redis_door *door);
 
-/* A connection that is ready for statements and does not block; 0 and *ret, or a code of errors.h, or
- * -ECONNREFUSED. */
+/*
+ * Makes a connection that is ready for statements and does not block. Returns 0 and *ret, a code of
+ * errors.h, or -ECONNREFUSED.
+ */
 int twi_redis_connect(const struct twi_redis_door *door, const struct twi_redis_notice *notice,
 		      redisContext **ret);
 
 /*
- * The level of the server, as an enum tw_durable_level: from its own settings, or, if they cannot be read, the one
- * the caller says (0: nothing). -ENOTSUP: it is too old, part of a cluster, or may evict keys; -EROFS: a
- * replica; -EAGAIN: it starts; -EACCES: it says nothing, and the caller does neither.
+ * Checks the server. Sets *ret_level, an enum tw_durable_level, from the server's settings, or to
+ * `stated` if they cannot be read. Returns 0, or:
+ *
+ *     -ENOTSUP  the server is too old, part of a cluster, or may evict keys
+ *     -EROFS    it is a replica
+ *     -EAGAIN   it is starting
+ *     -EACCES   its settings cannot be read, and `stated` is 0
  */
 int twi_redis_server_ask(redisContext *connection, uint32_t stated,
 			 const struct twi_redis_notice *notice, uint32_t *ret_level);
 
-/* One command, with a wait for its reply; NULL: the connection broke. For a connection that is being made. */
+/*
+ * Runs one command on a connection that is not ready yet, and waits for the reply. Returns NULL if
+ * the connection broke.
+ */
 redisReply *twi_redis_ask(redisContext *connection, int count, const char **texts);
 
 #endif

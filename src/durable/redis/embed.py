@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes Lua scripts as C arrays of their lines. usage: embed.py OUTPUT SCRIPT..."""
+"""Writes Lua scripts as C arrays of their lines.
+
+usage: embed.py OUTPUT HEADER PREFIX SCRIPT...
+   The header declares prefix_lines[PREFIX_LINES_COUNT], and names for the scripts: PREFIX_SCRIPT.
+"""
 import pathlib
 import sys
 
-output, *paths = sys.argv[1:]
+output, header, prefix, *paths = sys.argv[1:]
 with open(output, "w", encoding="ascii") as out:
-    out.write('#include "durable/redis/script.h"\n')
+    out.write(f'#include "{header}"\n')
     names = []
     for path in map(pathlib.Path, paths):
         names.append(path.stem)
@@ -15,7 +19,7 @@ with open(output, "w", encoding="ascii") as out:
             escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
             out.write(f'\t"{escaped}",\n')
         out.write("\t(const char *)0,\n};\n")
-    out.write("\nconst char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT] = {\n")
+    out.write(f"\nconst char *const *const {prefix}_lines[{prefix.upper()}_LINES_COUNT] = {{\n")
     for name in names:
-        out.write(f"\t[TWI_REDIS_{name.upper()}] = lines_{name},\n")
+        out.write(f"\t[{prefix.upper()}_{name.upper()}] = lines_{name},\n")
     out.write("};\n")

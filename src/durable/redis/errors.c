@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Old servers put the word of a script's error behind words of their own. The first that fits counts. */
+/*
+ * Words of error texts. Old servers put the word of a script's error behind words of their own, so
+ * the whole text is searched. The first word that fits counts.
+ */
 static const struct code {
 	const char *word;
 	int error;
@@ -40,7 +43,7 @@ static const struct code {
 	{"ACL failure", -EACCES},
 	/* It had not written. */
 	{"Script killed", -EAGAIN},
-	{"user_script", -EUCLEAN}, /* it has met a value that it cannot read */
+	{"user_script", -EUCLEAN}, /* a script has met a value that it cannot read */
 	{"invalid DB index", -EINVAL},
 	{"DB index is out of range", -EINVAL},
 };

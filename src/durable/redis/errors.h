@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server and the connection say, as negative errno values. */
+/* Converts errors of the server and the connection to negative errno values. */
 #ifndef TWI_DURABLE_REDIS_ERRORS_H
 #define TWI_DURABLE_REDIS_ERRORS_H
 
-/* Tells people of a failure. `context` and the function are the user's. */
+/* The user's function for messages about failures, and its context. */
 struct twi_redis_notice {
 	void (*function)(void *context, const char *text);
 	void *context;
 };
 
-/* The server does not know a script by its hash: it is to be sent whole. */
+/* The server does not know a script by its hash, so the whole text must be sent. */
 #define TWI_REDIS_NO_SCRIPT (-ENOEXEC)
 
 /*
- * The code of an error that the server replies. Nothing was done. -ESTALE: the session is over; -ENOENT:
- * the server was emptied; -EUCLEAN: keys are not as the library has made them; -ENOTSUP; -ENOSPC: no memory
- * is left; -EIO: it cannot save, and so it takes no writes; -EROFS; -EAGAIN: it starts, or is busy;
- * -EACCES; -EPROTO: anything else.
+ * Returns the code for an error reply of the server. After each of them nothing was done:
+ *
+ *     -ESTALE   the session is over
+ *     -ENOENT   the server was emptied
+ *     -EUCLEAN  keys are not as the library has made them
+ *     -ENOSPC   the server has no memory left
+ *     -EIO      it cannot save, so it takes no writes
+ *     -EAGAIN   it is starting, or busy
+ *     -EPROTO   anything else
+ *
+ * -ENOTSUP, -EROFS and -EACCES have their usual meaning.
  */
 int twi_redis_error(const char *text);
 
-/* Whether it comes by itself and goes: the connection is made anew, and the same is tried again. */
+/*
+ * Returns whether an error may pass by itself. Then the connection is made anew, and the same is
+ * tried again.
+ */
 int twi_redis_passes(int error);
 
 void twi_redis_notify(const struct twi_redis_notice *notice, const char *text);

@@ -2,6 +2,7 @@
 #include "durable/redis/link.h"
 
 #include "durable/redis/wire.h"
+#include "durable/shared/peer.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
-/* Pauses between tries to connect: each is twice the one before. */
+/* The first and the longest pause between tries to connect. Each is twice the one before. */
 #define PAUSE_FIRST_NS (50 * MILLISECOND)
 #define PAUSE_MOST_NS (2 * SECOND)
 
@@ -22,7 +23,7 @@ static void finish(redisContext **connection)
 	*connection = NULL;
 }
 
-/* It is of no use any more. */
+/* Closes a connection that has failed. */
 static void broke(struct twi_redis_link *link, redisContext **connection)
 {
 	if ((*connection)->err != 0)
@@ -47,19 +48,31 @@ void twi_redis_link_free(struct twi_redis_link *link)
 	twi_redis_door_free(&link->door);
 }
 
-/* All scripts, once: their hashes are of their texts. */
-static int scripts_load(struct twi_redis_link *link)
+static int texts_make(struct twi_redis_link *link)
 {
 	for (int i = 0; i < TWI_REDIS_SCRIPT_COUNT; i++) {
-		const char *texts[] = {"SCRIPT", "LOAD", NULL};
-		redisReply *reply;
-		int error = 0;
-
 		if (link->texts[i] == NULL)
 			link->texts[i] =
 				twi_redis_script_text((enum twi_redis_script)i, link->clock);
 		if (link->texts[i] == NULL)
 			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Loads all scripts into the server, and notes their hashes. Once is enough, because a hash depends
+ * only on the text.
+ */
+static int scripts_load(struct twi_redis_link *link)
+{
+	if (texts_make(link) != 0)
+		return -ENOMEM;
+	for (int i = 0; i < TWI_REDIS_SCRIPT_COUNT; i++) {
+		const char *texts[] = {"SCRIPT", "LOAD", NULL};
+		redisReply *reply;
+		int error = 0;
+
 		texts[2] = link->texts[i];
 		reply = twi_redis_ask(link->statements, 3, texts);
 		if (reply == NULL)
@@ -76,7 +89,10 @@ static int scripts_load(struct twi_redis_link *link)
 	return 0;
 }
 
-/* The kind of server, also after a failover; and whether it does as it is told. */
+/*
+ * Makes the connection for statements. Checks the server each time, because it may be another one
+ * after a failover.
+ */
 static int statements_make(struct twi_redis_link *link)
 {
 	uint32_t level = 0;
@@ -101,6 +117,24 @@ static int statements_make(struct twi_redis_link *link)
 	return error;
 }
 
+int twi_redis_link_attach(struct twi_redis_link *link)
+{
+	int error = texts_make(link);
+
+	return error != 0 ? error
+			  : twi_redis_connect(&link->door, &link->notice, &link->statements);
+}
+
+/* Warns once. A connection that the user's own function makes may use TLS. */
+static void warn_plain(struct twi_redis_link *link)
+{
+	if (link->warned || link->door.connect != NULL || !twi_peer_is_remote(link->statements->fd))
+		return;
+	link->warned = true;
+	twi_redis_notify(&link->notice, "warning: the connection is not encrypted, and the server "
+					"not verified: set `connect` to a function that uses TLS");
+}
+
 void twi_redis_link_pause(struct twi_redis_link *link)
 {
 	link->pause_ns = link->pause_ns == 0 ? PAUSE_FIRST_NS : 2 * link->pause_ns;
@@ -122,6 +156,7 @@ int twi_redis_link_open(struct twi_redis_link *link)
 	if (error == 0 && link->beats == NULL)
 		error = twi_redis_connect(&link->door, &link->notice, &link->beats);
 	if (error == 0) {
+		warn_plain(link);
 		link->pause_ns = 0;
 		link->beat_at_ns = twi_redis_now_ns();
 		return 0;
@@ -131,8 +166,10 @@ int twi_redis_link_open(struct twi_redis_link *link)
 }
 
 /*
- * The server's clock was read between the sending and the reply. The distance is the least possible one,
- * so that no timer is early; it is kept as long as it is possible, so that slow replies do not move it.
+ * Notes how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
+ * the request and the reply, so there is a least and a greatest possible distance. The least one is
+ * taken, so that no timer is early. It is kept as long as it is possible, so that slow replies do
+ * not change it.
  */
 static void clock_note(struct twi_redis_link *link, int64_t server_us, int64_t sent_ns)
 {
@@ -166,9 +203,21 @@ void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64
 
 enum { FIXED = 3 + TWI_REDIS_KEYS };
 
+/* A script is sent by its hash, or as its whole text. */
+struct name {
+	const char *command, *script;
+};
+
+static struct name name_of(const struct twi_redis_link *link, enum twi_redis_script script,
+			   bool by_text)
+{
+	return by_text ? (struct name){"EVAL", link->texts[script]}
+		       : (struct name){"EVALSHA", link->hashes[script]};
+}
+
 /* Adds a script with its arguments to the output. */
-static int append(struct twi_redis_link *link, redisContext *connection,
-		  enum twi_redis_script script, bool by_text, const struct twi_arguments *arguments)
+static int append(struct twi_redis_link *link, redisContext *connection, struct name name,
+		  const struct twi_arguments *arguments)
 {
 	size_t count = FIXED + arguments->count;
 	const char **texts = malloc(count * sizeof *texts);
@@ -176,8 +225,8 @@ static int append(struct twi_redis_link *link, redisContext *connection,
 	int error = texts == NULL || bytes == NULL || arguments->failed ? -ENOMEM : 0;
 
 	if (error == 0) {
-		texts[0] = by_text ? "EVAL" : "EVALSHA";
-		texts[1] = by_text ? link->texts[script] : link->hashes[script];
+		texts[0] = name.command;
+		texts[1] = name.script;
 		texts[2] = "14";
 		for (int i = 0; i < TWI_REDIS_KEYS; i++)
 			texts[3 + i] = link->keys[i];
@@ -211,14 +260,14 @@ static void beat_send(struct twi_redis_link *link, bool by_text)
 	twi_arguments_number(arguments, link->session_ns / 1000);
 	link->beat_sent_ns = twi_redis_now_ns();
 	link->beat_waits = true;
-	if (append(link, link->beats, TWI_REDIS_BEAT, by_text, arguments) != 0 ||
+	if (append(link, link->beats, name_of(link, TWI_REDIS_BEAT, by_text), arguments) != 0 ||
 	    !twi_redis_wire_try(link->beats, &left)) {
 		broke(link, &link->beats);
 		link->beat_waits = false;
 	}
 }
 
-/* What the server does if it has no memory left. */
+/* Checks the server's policy for the case that it has no memory left. */
 static void policy_note(struct twi_redis_link *link, const redisReply *policy)
 {
 	if (policy->len == 0 || strcmp(policy->str, "noeviction") == 0)
@@ -246,7 +295,7 @@ static bool beat_refused(struct twi_redis_link *link, const redisReply *reply)
 	return false;
 }
 
-/* False: the connection is of no use any more. */
+/* Takes the reply to a heartbeat. Returns false if the connection must be closed. */
 static bool beat_take(struct twi_redis_link *link, const redisReply *reply)
 {
 	link->beat_waits = false;
@@ -301,7 +350,10 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
 	twi_redis_link_beat(link);
 }
 
-/* One wait, until there is something to read or to write, or the next heartbeat is due. */
+/*
+ * Waits once, until there is something to read or to write, or the next heartbeat is due. Returns
+ * false if the time is over.
+ */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
 	/* What does not wait for a reply is not read, so that its end would be found again and again. */
@@ -327,16 +379,21 @@ int64_t twi_redis_link_until_ns(const struct twi_redis_link *link)
 	return twi_redis_now_ns() + link->session_ns / 4;
 }
 
-int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text)
+static int send(struct twi_redis_link *link, struct name name)
 {
 	int error = link->statements == NULL ? -EAGAIN : 0;
 
 	if (error == 0)
-		error = append(link, link->statements, script, by_text, &link->arguments);
-	/* What was put there before must not be sent without the rest. */
+		error = append(link, link->statements, name, &link->arguments);
+	/* The parts that are in the output already must not be sent without the rest. */
 	if (error == -ENOMEM)
 		finish(&link->statements);
 	return error;
+}
+
+int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text)
+{
+	return send(link, name_of(link, script, by_text));
 }
 
 int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisReply **ret)
@@ -363,11 +420,10 @@ int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisRepl
 	return 0;
 }
 
-static int run_once(struct twi_redis_link *link, enum twi_redis_script script, bool by_text,
-		    redisReply **ret)
+static int run_once(struct twi_redis_link *link, struct name name, redisReply **ret)
 {
 	redisReply *reply = NULL;
-	int error = twi_redis_link_send(link, script, by_text);
+	int error = send(link, name);
 
 	if (error == 0)
 		error = twi_redis_link_read(link, twi_redis_link_until_ns(link), &reply);
@@ -387,7 +443,13 @@ static int run_once(struct twi_redis_link *link, enum twi_redis_script script, b
 
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret)
 {
-	int error = run_once(link, script, false, ret);
+	int error = run_once(link, name_of(link, script, false), ret);
 
-	return error == TWI_REDIS_NO_SCRIPT ? run_once(link, script, true, ret) : error;
+	return error == TWI_REDIS_NO_SCRIPT ? run_once(link, name_of(link, script, true), ret)
+					    : error;
+}
+
+int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret)
+{
+	return run_once(link, (struct name){"EVAL", text}, ret);
 }

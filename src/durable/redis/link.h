@@ -2,9 +2,9 @@
 /*
  * The two connections of a store: one for statements, one for heartbeats.
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats go on meanwhile.
- * After that, and after each failure of the connection, it is closed: nobody knows whether the
- * statement was done.
+ * A statement waits for its reply for a quarter of a session at most, and heartbeats go on
+ * meanwhile. After that time, and after each failure, the connection is closed, because it is
+ * unknown whether the statement was done.
  */
 #ifndef TWI_DURABLE_REDIS_LINK_H
 #define TWI_DURABLE_REDIS_LINK_H
@@ -16,61 +16,79 @@
 struct twi_redis_link {
 	struct twi_redis_door door;
 	struct twi_redis_notice notice;
+	bool warned; /* that the connection is not encrypted */
 	int64_t session_ns;
 	redisContext *statements, *beats; /* NULL: closed */
 	/* The scripts. */
-	const char *clock; /* that they read; NULL: the server's */
+	const char *clock; /* the Lua text that reads the clock; NULL: that of clock.lua */
 	char *texts[TWI_REDIS_SCRIPT_COUNT];
 	char hashes[TWI_REDIS_SCRIPT_COUNT][48];
 	char keys[TWI_REDIS_KEYS][TWI_REDIS_KEY_MAX];
-	char id[48];                    /* names what the server keeps; "": not known yet */
-	struct twi_arguments arguments; /* of the statement that is being made */
-	/* What the server keeps. */
-	uint32_t stated, level; /* 0: not known */
+	char id[48];                    /* names the server's data; "": not known yet */
+	struct twi_arguments arguments; /* of the next statement */
+	/* The level of the server: as the user has stated it, and as it is. */
+	uint32_t stated, level; /* 0: unknown */
 	bool evicts;
 	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
 	struct twi_arguments beat_arguments;
 	uint64_t session; /* 0: none */
-	bool over;        /* the server said so */
-	bool gone;        /* what this process has opened is not there */
-	bool beat_waits;  /* for its reply */
+	bool over;        /* the server has refused the session */
+	bool gone;        /* the data that this process has opened is gone */
+	bool beat_waits;  /* a heartbeat waits for its reply */
 	int64_t beat_sent_ns, beat_at_ns;
 	int64_t until_ns; /* no run may begin later */
-	int64_t wall_ns;  /* the server's clock less CLOCK_BOOTTIME */
+	int64_t wall_ns;  /* the server's clock minus CLOCK_BOOTTIME */
 	bool wall_known;
-	int64_t connect_at_ns, pause_ns; /* the next try, and how long after it */
+	int64_t connect_at_ns, pause_ns; /* the next try to connect, and the pause before it */
 };
 
-/* Connects what is not connected, and asks a server that is new what it is. 0; -EAGAIN: it is not time
- * for the next try; or why it cannot. */
+/*
+ * Makes the missing connections, and checks the server of a new one. Returns 0, -EAGAIN if it is
+ * not time for the next try, or another code.
+ */
 int twi_redis_link_open(struct twi_redis_link *link);
-/* The next try is later. */
+/*
+ * For a program that has no session and only asks: makes one connection, to any server that has the
+ * timers.
+ */
+int twi_redis_link_attach(struct twi_redis_link *link);
+/* Postpones the next try to connect. */
 void twi_redis_link_pause(struct twi_redis_link *link);
 void twi_redis_link_close(struct twi_redis_link *link);
 void twi_redis_link_free(struct twi_redis_link *link);
 
-/* Begins the arguments of a statement; the first one names what the server keeps. */
+/* Begins the arguments of a statement. The first one names the server's data. */
 struct twi_arguments *twi_redis_link_begin(struct twi_redis_link *link);
 
-/* Runs one script with these arguments. 0 and *ret (may be NULL), which the caller frees; else a code of
- * errors.h; -ECONNRESET: nobody knows whether it was done; -ENOMEM. */
+/*
+ * Runs one script with these arguments. Returns 0 and *ret (`ret` may be NULL), which the caller
+ * frees; a code of errors.h; -ECONNRESET if it is unknown whether the script was done; or -ENOMEM.
+ */
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret);
 
-/* The same for several: all are sent before the first reply is read. `send` may be called again after that.
- * by_text: the server does not know the script. */
+/* The same for a script that is not among those of the link. */
+int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret);
+
+/*
+ * The same for several scripts: all are sent before the first reply is read. With `by_text` the
+ * whole text is sent, because the server does not know the script.
+ */
 int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text);
 int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisReply **ret);
 int64_t twi_redis_link_until_ns(const struct twi_redis_link *link);
 
-/* A new session; the server's time in the reply, and when it was asked for. */
+/* Notes a new session, the server's time in the reply, and when the request was sent. */
 void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64_t server_us,
 			    int64_t sent_ns);
-/* The server's time, as a reply says it. */
+/* Notes the server's time of a reply. */
 void twi_redis_link_time(struct twi_redis_link *link, int64_t server_us, int64_t sent_ns);
 
 /* Sends a heartbeat if it is due, and reads a reply that is there. */
 void twi_redis_link_beat(struct twi_redis_link *link);
-/* Waits a moment for the reply to a heartbeat: a reply that is read late says little about the time. */
+/*
+ * Waits a moment for the reply to a heartbeat. If it were read late, the server's time would be
+ * less exact.
+ */
 void twi_redis_link_beat_wait(struct twi_redis_link *link);
 
 #endif

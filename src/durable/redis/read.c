@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions. */
+/* The functions that read timers and dead letters, and the trim of dead letters. */
 #include "durable/redis/store.h"
 
 #include <errno.h>
@@ -26,7 +26,10 @@ static void place_add(struct twi_arguments *arguments, struct tw_durable_id id)
 	twi_argument_8(arguments, id.serial);
 }
 
-/* A timer, or its dead letter; places count, too. 1: there is none. */
+/*
+ * Gives a timer, or its dead letter. If `place` is not NULL, the row must have it. Returns 1 if
+ * there is no such row.
+ */
 static int row_give(struct twi_redis *store, const char *serial, redisReply *const *row,
 		    tw_durable_give *give, void *to, const uint64_t *place)
 {
@@ -60,7 +63,7 @@ int twi_redis_find(void *to_store, struct tw_durable_id id, tw_durable_give *giv
 	error = row_give(store, twi_arguments_get(arguments, 1, &(size_t){0}), reply->element, give,
 			 to, &id.place);
 	freeReplyObject(reply);
-	/* It may be a row that this session has claimed, and the set does not have. */
+	/* The row may be one that this session has claimed, but the set has not taken. */
 	if (error < 0)
 		store->unread = true;
 	return error == 1 ? -ENOENT : error;
@@ -99,7 +102,7 @@ static int by_place(const void *a, const void *b)
 	return memcmp((*left)->str, (*right)->str, PLACE_BYTES);
 }
 
-/* Gives rows of those places, in their order. */
+/* Gives the rows of the first `count` places, in their order. */
 static int places_give(struct twi_redis *store, const redisReply *places, size_t count,
 		       tw_durable_give *give, void *to)
 {
@@ -116,7 +119,7 @@ static int places_give(struct twi_redis *store, const redisReply *places, size_t
 	if (error != 0)
 		return error;
 	for (size_t i = 0; 3 * i + 2 < reply->elements && error >= 0; i++)
-		/* What has ended in between is left out. */
+		/* Timers that have ended meanwhile are left out. */
 		if (reply->element[3 * i]->type != REDIS_REPLY_NIL)
 			error = row_give(store,
 					 places->element[i]->str + PLACE_BYTES - SERIAL_BYTES,
@@ -125,7 +128,7 @@ static int places_give(struct twi_redis *store, const redisReply *places, size_t
 	return error < 0 ? error : 0;
 }
 
-/* The places after one, at most so many, in order; the caller frees them. */
+/* Reads the places after one, in order. There may be more than `most`. The caller frees them. */
 static int places_read(struct twi_redis *store, const char *after, int64_t until_ns, size_t most,
 		       redisReply **ret)
 {
@@ -152,7 +155,7 @@ static int places_read(struct twi_redis *store, const char *after, int64_t until
 	return error;
 }
 
-/* Rows of kinds that the caller does not have, and sessions hold, are among them. */
+/* Leaves out rows of kinds that the caller does not have. Sessions may hold such rows. */
 struct filter {
 	tw_durable_give *give;
 	void *to;
@@ -237,7 +240,7 @@ int twi_redis_dead(void *to_store, struct tw_durable_id after, size_t max, tw_du
 		struct twi_arguments *arguments = twi_redis_link_begin(&store->link);
 		redisReply *reply = NULL;
 
-		/* An id of zeros means the first, also of deadlines before 1970. */
+		/* An id of zeros means: from the first on, including deadlines before 1970. */
 		if (after.serial != 0)
 			place_add(arguments, after);
 		twi_argument_end(arguments);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows as the server keeps them (lua/common.lua). */
+/* Converts rows from and to the server's format (lua/common.lua). */
 #include "durable/redis/store.h"
 
 enum {

@@ -26,17 +26,21 @@ static char *lines_copy(char *at, const char *const *lines)
 	return at;
 }
 
-char *twi_redis_script_text(enum twi_redis_script script, const char *clock)
+char *twi_redis_lines_text(const char *const *lines, const char *clock)
 {
 	const char *const other_clock[] = {clock, NULL};
 	const char *const *first = clock == NULL ? twi_redis_lines[TWI_REDIS_CLOCK] : other_clock;
 	const char *const *common = twi_redis_lines[TWI_REDIS_COMMON];
-	const char *const *own = twi_redis_lines[script];
-	char *text = malloc(lines_bytes(first) + lines_bytes(common) + lines_bytes(own) + 1);
+	char *text = malloc(lines_bytes(first) + lines_bytes(common) + lines_bytes(lines) + 1);
 
 	if (text != NULL)
-		(void)lines_copy(lines_copy(lines_copy(text, first), common), own);
+		(void)lines_copy(lines_copy(lines_copy(text, first), common), lines);
 	return text;
+}
+
+char *twi_redis_script_text(enum twi_redis_script script, const char *clock)
+{
+	return twi_redis_lines_text(twi_redis_lines[script], clock);
 }
 
 void twi_redis_keys(const char *prefix, char (*ret_keys)[TWI_REDIS_KEY_MAX])

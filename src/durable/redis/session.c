@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the store, and keeps its session alive. A session that is over is followed by a new one, but
- * not before it is known what became of its last batch (commit.c).
+ * Opens the store, and keeps its session alive. When a session is over, a new one begins, but not
+ * before it is known what became of the old one's last batch (commit.c).
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -54,7 +54,10 @@ int twi_redis_session_end(struct twi_redis *store)
 	return error;
 }
 
-/* Errors that end the set. Others pass when the server is there again. */
+/*
+ * Returns whether an error makes the set fail. Other errors pass when the server can be reached
+ * again.
+ */
 static bool final(int error)
 {
 	return error == -EUCLEAN || error == -ENOENT || error == -ENOTSUP;
@@ -67,10 +70,10 @@ static int connect_all(struct twi_redis *store)
 
 	if (error == 0 && !was_open) {
 		store->unread = true;
-		/* A look at the last batch also says whether the server has lost some. */
+		/* The look at the last batch also shows whether the server has lost batches. */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}
-	/* What became of a claim of a session that is over does not matter. */
+	/* If the session is over, it does not matter what became of its last claim. */
 	if (store->link.over && !store->sent)
 		store->unsettled = false;
 	if (error != 0 || store->unsettled || (store->link.session != 0 && !store->link.over))
@@ -156,7 +159,7 @@ static int kinds_read(struct twi_redis *store, const redisReply *names, uint64_t
 	return error;
 }
 
-/* Makes the missing keys. */
+/* Makes the missing keys and kinds, and reads the numbers of all kinds. */
 static int kinds_add(struct twi_redis *store, uint64_t *ret_unknown)
 {
 	struct twi_redis_link *link = &store->link;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What became of batches whose replies were lost.
+ * Finds out what became of batches whose replies were lost.
  *
- * A request may still be on its way to the server, over a connection that was given up. So a batch that
- * was not done is sent again under the same number: either of the two is refused. A refusal therefore
- * need not mean that the session is over.
+ * A request may still be on its way to the server, over a connection that was given up. So a batch
+ * that was not done is sent again under the same number, and the server refuses the later of the
+ * two requests. Therefore a refusal need not mean that the session is over.
  */
 #include "durable/redis/store.h"
 
@@ -19,8 +19,8 @@ enum column {
 };
 
 /*
- * A server that has crashed may have lost its last seconds, and with them starts and ends of timers that the
- * set has no more. So the session ends, and all that it holds is claimed anew.
+ * A server that crashed may have lost its last seconds, and with them starts and ends of timers
+ * that the set no longer has. So this ends the session, and all its rows are claimed anew.
  */
 static int numbers_lost(struct twi_redis *store)
 {
@@ -51,7 +51,7 @@ static int row_read(struct twi_redis *store, const redisReply *reply, struct twi
 	ret->batches = batch - store->batch;
 	store->batch = batch;
 	store->unsettled = false;
-	/* Nothing can begin a batch of it any more. */
+	/* No request can begin a batch of this session any more. */
 	if (reply->element[LIVES]->integer == 0)
 		store->link.over = true;
 	return 0;
@@ -76,7 +76,7 @@ int twi_redis_refused(struct twi_redis *store, int error)
 		store->unsettled = true;
 		return -EAGAIN;
 	}
-	/* An old connection may have done it: the next try looks. */
+	/* A request over an old connection may have done the batch. The next try finds out. */
 	if (error == -ESTALE) {
 		store->unsettled = true;
 		return -EAGAIN;
@@ -86,7 +86,10 @@ int twi_redis_refused(struct twi_redis *store, int error)
 
 int twi_redis_softened(struct twi_redis *store, int error)
 {
-	/* A server that answers, and cannot do it, is not asked in each millisecond. */
+	/*
+	 * Makes a pause, because a server that answers with an error should not be asked each
+	 * millisecond.
+	 */
 	if (twi_redis_passes(error) && store->link.statements != NULL) {
 		twi_redis_link_close(&store->link);
 		twi_redis_link_pause(&store->link);

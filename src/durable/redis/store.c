@@ -35,7 +35,7 @@ static int redis_reserve(void *to, uint64_t count, uint64_t *ret_first)
 
 	twi_arguments_number(twi_redis_link_begin(&store->link), (int64_t)count);
 	error = twi_redis_link_run(&store->link, TWI_REDIS_RESERVE, &reply);
-	/* If the reply is lost, so are the numbers, and nothing else. */
+	/* If the reply is lost, only the numbers are lost. */
 	if (error != 0)
 		return twi_redis_softened(store, error);
 	end = reply->type == REDIS_REPLY_STRING ? strtoull(reply->str, NULL, 10) : 0;
@@ -61,7 +61,10 @@ static void store_free(struct twi_redis *store)
 	free(store);
 }
 
-/* What the session has claimed is free at once, if the server hears it, and else when it ends. */
+/*
+ * Ends the session, so that its rows are free at once. If the server cannot be reached, they are
+ * free when the session runs out.
+ */
 static void redis_close(void *to, int clean)
 {
 	struct twi_redis *store = to;

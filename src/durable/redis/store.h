@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in Redis that is open. */
+/* An open store in Redis. */
 #ifndef TWI_DURABLE_REDIS_STORE_H
 #define TWI_DURABLE_REDIS_STORE_H
 
@@ -11,53 +11,58 @@ struct twi_redis {
 	struct twi_redis_link link;
 	char *name;
 	int64_t poll_ns;
-	/* Kinds: the server's number for each of the caller, and back. */
+	/* Kinds: the server's number for each number of the caller, and back. */
 	const char *const *kinds;
 	size_t kind_count, number_count;
 	uint32_t *to_server;
-	uint32_t *from_server; /* UINT32_MAX: the caller does not have it */
-	/* The batch. A commit of many operations is several. */
-	int64_t batch; /* of the session: the last that was done */
-	bool unsettled; /* nobody knows whether the next ones were, or an old connection may still do it */
-	bool sent;         /* and they are a commit, whose operations the set still has */
-	size_t done;       /* operations of that commit that are done for certain */
-	int64_t done_from; /* the batch after which it began */
+	uint32_t *from_server; /* UINT32_MAX: the caller does not have the kind */
+	/* Batches. A commit of many operations has several. */
+	int64_t batch; /* the number of the session's last batch that was done */
+	/*
+	 * It is unknown whether the batches that follow were done, or an old connection may still
+	 * bring them.
+	 */
+	bool unsettled;
+	bool sent;   /* if unsettled: they are a commit, which the set repeats */
+	size_t done; /* operations of that commit that are done for certain */
 	/* Claims. */
 	int64_t claim_at_ns; /* CLOCK_BOOTTIME */
-	bool unread; /* after a new connection: rows that the session has and the set may not have */
+	/* The session may have rows that the set does not have, and that must be read. */
+	bool unread;
 };
 
 /*
- * row.c: the row of a timer from what the server has of it: its serial, its timer, and its run (may be
- * NULL). It is valid as long as the reply. False: it is not as it must be.
+ * row.c: makes the row of a timer from its serial, its timer and its run (may be NULL) of a reply.
+ * The row is valid as long as the reply. Returns false if the reply has the wrong form.
  */
 bool twi_redis_row(const struct twi_redis *store, const char *serial, const redisReply *timer,
 		   const redisReply *run, struct tw_durable_row *ret);
 /* The same for a dead letter. */
 bool twi_redis_row_dead(const struct twi_redis *store, const char *serial, const redisReply *letter,
 			struct tw_durable_row *ret);
-/* Adds a timer as the server keeps it to an argument. */
+/* Adds a timer in the server's format to an argument. */
 void twi_redis_row_add(const struct twi_redis *store, struct twi_arguments *arguments,
 		       const struct tw_durable_row *row);
-/* The order of lists. */
+/* Compares two rows in the order of lists: by deadline, place and serial. */
 int twi_redis_order(const struct tw_durable_row *a, const struct tw_durable_row *b);
 
-/* What became of a batch whose reply was lost. */
+/* The result of a look at batches whose replies were lost. */
 struct twi_redis_settled {
-	int64_t batches; /* so many of those that were sent are done */
+	int64_t batches; /* how many of the batches that were sent are done */
 	bool claim;      /* the last one was a claim, or gave rows back */
 	redisReply *reply;
-	const redisReply *outcomes; /* of a commit, in the reply */
+	const redisReply *outcomes; /* the outcomes of a commit, a part of `reply` */
 };
 
 /*
- * settle.c: after a lost reply or a refusal, what became of the next batches. 0 and *ret, whose `reply` the
- * caller frees; -ESTALE: the session has gone with it; or another code.
+ * settle.c: finds out after a lost reply or a refusal what became of the batches. Returns 0 and
+ * *ret, whose `reply` the caller frees; -ESTALE if the server no longer has the session; or another
+ * code.
  */
 int twi_redis_settle(struct twi_redis *store, struct twi_redis_settled *ret);
-/* The code for the set after a batch that failed: -EAGAIN if it comes to that again. */
+/* Returns the code for the set after a batch has failed: -EAGAIN if the set should try again. */
 int twi_redis_refused(struct twi_redis *store, int error);
-/* The same after a question, which changes nothing. */
+/* The same after a request that changes nothing. */
 int twi_redis_softened(struct twi_redis *store, int error);
 
 /* commit.c */

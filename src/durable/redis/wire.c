@@ -18,7 +18,10 @@ int64_t twi_redis_now_ns(void)
 	return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* hiredis writes with write(), which raises a signal if the server has closed the connection. */
+/*
+ * Writes without SIGPIPE. hiredis uses write(), which raises that signal if the server has closed
+ * the connection.
+ */
 static int write_quiet(redisContext *connection, int *ret_done)
 {
 	const struct timespec at_once = {.tv_sec = 0};
@@ -43,7 +46,10 @@ bool twi_redis_wire_try(redisContext *connection, bool *ret_left)
 
 	if (write_quiet(connection, &done) != REDIS_OK)
 		return false;
-	/* TLS may have more than the socket shows. */
+	/*
+	 * Reads until nothing comes, because TLS may hold more bytes than poll() sees on the
+	 * socket.
+	 */
 	do {
 		had = connection->reader->len;
 		if (redisBufferRead(connection) != REDIS_OK)

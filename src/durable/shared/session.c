@@ -6,7 +6,10 @@
 #include <errno.h>
 
 enum {
-	/* Rows of one claim: some ten milliseconds, and others get their share. */
+	/*
+	 * The most rows of one claim. It takes some ten milliseconds, and leaves rows for other
+	 * sets.
+	 */
 	CLAIM_MAX = 1000,
 };
 
@@ -15,7 +18,7 @@ static int64_t boot_ns(const struct tw_durable *set)
 	return set->hooks.boot_ns(set->hooks.context);
 }
 
-/* RELAXED: a number. */
+/* RELAXED: only a number, which publishes nothing. */
 int twi_session_beat(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -27,7 +30,7 @@ int twi_session_beat(struct tw_durable *set)
 	return 0;
 }
 
-/* RELAXED: this thread's. */
+/* RELAXED: only this thread changes it. */
 bool twi_session_stale(const struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	return set->shared && twi_load_relaxed(&timer->session) != set->session.number;
@@ -69,7 +72,7 @@ int twi_session_claim(struct tw_durable *set)
 		twi_keep_drop_stale(set);
 		set->session_in_memory = set->session.number;
 	}
-	/* RELAXED: a flag that is looked at again. */
+	/* RELAXED: a later step looks at the flag again. */
 	return twi_load_relaxed(&set->closing) != 0 ? 0 : claim(set);
 }
 

@@ -2,26 +2,31 @@
 /*
  * [io] The session of a set whose store is shared with others (docs/internals/durable-shared.md).
  *
- * A timer in memory belongs to the session that has claimed it. If the set gets another session, the
- * timers of the old one that wait leave the memory, because others may claim them now. Those that
- * run go on, and the store refuses their ends.
+ * A timer in memory belongs to the session that has claimed it. If the set gets a new session, the
+ * waiting timers of the old one leave the memory, because other sets may claim them now. Running
+ * timers go on, and the store refuses their ends.
  */
 #ifndef TWI_DURABLE_SHARED_SESSION_H
 #define TWI_DURABLE_SHARED_SESSION_H
 
 #include "durable/set.h"
 
-/* Lets the store send its heartbeat, and notes what it says. 0, or a code that ends the set. */
+/*
+ * Lets the store send its heartbeat, and notes the answer. Returns 0, or a code with which the set
+ * fails.
+ */
 int twi_session_beat(struct tw_durable *set);
 
-/* After a beat: drops the timers of an old session, and claims if it is time. 1: more is there; 0; or
- * such a code. */
+/*
+ * Called after a beat. Drops the timers of an old session, and claims timers if it is time. Returns
+ * 1 if there may be more, 0, or a code with which the set fails.
+ */
 int twi_session_claim(struct tw_durable *set);
 
-/* The nanoseconds until one of the two is to be called. */
+/* Returns the nanoseconds until the next call of one of the two. */
 int64_t twi_session_wait_ns(struct tw_durable *set);
 
-/* Whether a timer in memory is claimed no longer. */
+/* Returns whether the present session has not claimed a timer in memory. */
 bool twi_session_stale(const struct tw_durable *set, struct twi_durable_timer *timer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of a set's counters and measurements. */
+/* Reads the counters and measurements of a set. */
 #include "base/sized.h"
 #include "durable/set.h"
 #include "durable/stage.h"

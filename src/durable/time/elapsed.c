@@ -33,7 +33,7 @@ void twi_elapsed_system_boot(char *ret, size_t size)
 	ret[strcspn(ret, "\n")] = '\0';
 }
 
-/* RELAXED: a number, and only this thread changes it. */
+/* RELAXED: only a number, and only this thread changes it. */
 static void known(struct tw_durable *set, const struct tw_durable_clock *clock)
 {
 	set->clock = *clock;
@@ -50,13 +50,13 @@ static int keep(struct tw_durable *set, const struct tw_durable_clock *clock)
 	return error;
 }
 
-/* Whether the distance of the two clocks is another one than before. */
+/* Returns whether the distance of the two clocks has changed. */
 static bool apart(int64_t step_ns, int64_t before_ns)
 {
 	return step_ns >= before_ns + NOTED_NS || step_ns <= before_ns - NOTED_NS;
 }
 
-/* Numbers that sums with times cannot exceed. */
+/* Returns whether the numbers are so small that sums with times cannot overflow. */
 static bool sane(const struct tw_durable_clock *clock)
 {
 	int64_t most_ns = INT64_MAX / 2;
@@ -67,8 +67,8 @@ static bool sane(const struct tw_durable_clock *clock)
 }
 
 /*
- * The wall clock less the other one, at one moment. If this thread is interrupted between the two, the
- * distance is wrong for the whole boot, which does no harm but to the order of a list.
+ * Returns the wall clock minus CLOCK_BOOTTIME, at one moment. If this thread is interrupted between
+ * the two readings, the distance is wrong for the whole boot. That only harms the order of lists.
  */
 static int64_t distance(struct tw_durable *set)
 {
@@ -99,7 +99,7 @@ int twi_elapsed_open(struct tw_durable *set)
 		memcpy(clock.boot, set->boot, sizeof clock.boot);
 		clock.base_ns = distance(set) - clock.step_ns;
 	}
-	/* Callers read it, from the end of the open on. */
+	/* Callers read this, but only after the open. */
 	set->boot_base_ns = clock.base_ns;
 	if (!same)
 		return keep(set, &clock);
@@ -112,7 +112,9 @@ int twi_elapsed_follow(struct tw_durable *set)
 	struct tw_durable_clock clock = set->clock;
 	int64_t step_ns;
 
-	/* A time that is not believed yet is not noted. RELAXED: this thread's. */
+	/*
+	 * A wall clock that is not believed yet is not noted. RELAXED: only this thread changes it.
+	 */
 	if (!set->elapsed || twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED)
 		return 0;
 	step_ns = set->axes[TWI_AXIS_WALL].now_ns - set->axes[TWI_AXIS_ELAPSED].now_ns;

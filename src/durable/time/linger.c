@@ -13,7 +13,7 @@ static void place(struct tw_durable *set, size_t at, struct twi_linger linger)
 	linger.timer->linger_at = (uint32_t)at + 1;
 }
 
-/* Puts it at this place or above. */
+/* Puts an entry into the heap, at this place or nearer to the top. */
 static void sift_up(struct tw_durable *set, size_t at, struct twi_linger linger)
 {
 	while (at > 0 && linger.until_ns < set->lingers[(at - 1) / 2].until_ns) {
@@ -23,7 +23,7 @@ static void sift_up(struct tw_durable *set, size_t at, struct twi_linger linger)
 	place(set, at, linger);
 }
 
-/* Puts it at this place, below or above. */
+/* Puts an entry into the heap, at this place or nearer to the bottom or the top. */
 static void sift(struct tw_durable *set, size_t at, struct twi_linger linger)
 {
 	size_t child;
@@ -57,7 +57,7 @@ static bool grow(struct tw_durable *set)
 	return true;
 }
 
-/* RELAXED: a bound for callers. */
+/* RELAXED: only a bound for callers. */
 static void bytes_add(struct tw_durable *set, int64_t bytes)
 {
 	(void)twi_fetch_add_relaxed(&set->linger_bytes, bytes);

@@ -19,7 +19,7 @@ static int64_t wall_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* 1: done; 0: there is no such timer; or a code. */
+/* Commits one operation. Returns 1 if it was done, 0 if there is no such timer, or a code. */
 static int change(const struct tw_durable_store *store, enum tw_durable_op_type type,
 		  struct tw_durable_id id)
 {
@@ -34,8 +34,8 @@ static int change(const struct tw_durable_store *store, enum tw_durable_op_type 
 }
 
 /*
- * Opens the file as a process with timers does, with its lock. The reader lets go of its moment,
- * because the log cannot be emptied before.
+ * Opens the file with its lock, as a process with timers does. Ends the read transaction first.
+ * Otherwise the open could not empty the log.
  */
 static int store_open(struct twi_tool_file *file, const char *path, struct tw_durable_store *ret,
 		      struct tw_durable_opened *ret_opened)
@@ -51,10 +51,10 @@ static int store_open(struct twi_tool_file *file, const char *path, struct tw_du
 	return result;
 }
 
-/* What is to be changed: a timer or a dead letter, or else a kind. */
+/* The thing to change: a timer or a dead letter by its id, or a kind by its name. */
 struct wanted {
 	struct tw_durable_id id;
-	/* The second is tried if the first finds nothing. */
+	/* The second operation is tried if the first finds nothing. */
 	enum tw_durable_op_type first, second;
 	const char *kind; /* NULL: the id counts */
 	bool paused;
@@ -68,7 +68,7 @@ static int change_kind(const struct twi_tool_file *file, const struct tw_durable
 
 	if (number == 0)
 		return 0;
-	/* It was opened with all kinds but number 0. */
+	/* The store was opened with all kinds but number 0, so its numbers are one less. */
 	result = store->ops->pause(store->store, number - 1, wanted->paused);
 	return result == 0 ? 1 : result;
 }
@@ -97,7 +97,10 @@ static int change_file(struct twi_tool_file *file, const char *path, const struc
 	result = store_open(file, path, &store, &opened);
 	if (result == 0)
 		result = change_any(file, &store, wanted);
-	/* After a crash the next process has to know of the crash still. */
+	/*
+	 * If the last process crashed, the next one must still learn that. So the file does not
+	 * become clean here.
+	 */
 	if (store.store != NULL)
 		store.ops->close(store.store, opened.clean != 0);
 	return result == 0 ? -ENOENT : result < 0 ? result : 0;
@@ -147,7 +150,7 @@ int twi_tool_holder(const char *path)
 	return holder;
 }
 
-/* The copy is made with the mode of a store, and is durable when it is told of. */
+/* Makes the copy durable, before the command reports success. */
 static int copy_sync(const char *copy)
 {
 	int fd = open(copy, O_RDONLY | O_CLOEXEC);
@@ -163,7 +166,7 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 	char *text = sqlite3_mprintf("VACUUM INTO %Q", copy);
 	int result = text == NULL ? -ENOMEM : 0;
 
-	/* It has a moment of its own. */
+	/* The copy is of a moment of its own, so the read transaction must end first. */
 	twi_database_end_read(&file->database);
 	if (result == 0)
 		result = twi_database_execute(&file->database, text);
@@ -173,7 +176,10 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 
 int twi_tool_backup(struct twi_tool_file *file, const char *copy)
 {
-	/* SQLite takes an empty file of ours, which nobody else may read meanwhile. */
+	/*
+	 * SQLite accepts an empty file. It is made here with mode 0600, so that no other user can
+	 * read the copy meanwhile.
+	 */
 	int result = twi_tool_new(copy);
 	int fd = result == 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
 

@@ -5,21 +5,27 @@
 
 #include "durable/tool/file.h"
 
-/* Ends a timer, or removes a dead letter. -ENOENT: there is none; -EBUSY: the file is open; or a code. */
+/*
+ * Ends a timer, or removes a dead letter. Returns 0, -ENOENT if there is none, -EBUSY if the file
+ * is open, or a code.
+ */
 int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
-/* Makes a dead letter a timer that is due now. The same codes. */
+/* Makes a dead letter a timer that is due now. Returns the same codes. */
 int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
 
 /*
- * Marks a kind as paused in the file, or takes the mark away; the next process that opens it acts on
- * it. The same codes.
+ * Marks a kind as paused in the file, or removes the mark. The next process that opens the file
+ * acts on the mark. Returns the same codes.
  */
 int twi_tool_pause(struct twi_tool_file *file, const char *path, const char *kind, bool paused);
 
-/* The process that has the file open, 0: none, or it cannot be told. */
+/* Returns the process that has the file open, or 0 if there is none, or it is not known. */
 int twi_tool_holder(const char *path);
 
-/* Copies the file as it is at one moment. -EEXIST: the copy's name is taken; or a code. */
+/*
+ * Copies the file as it is at one moment. Returns 0, -EEXIST if the copy's name is taken, or a
+ * code.
+ */
 int twi_tool_backup(struct twi_tool_file *file, const char *copy);
 
 #endif

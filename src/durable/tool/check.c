@@ -29,7 +29,7 @@ static void defect(struct check *check, const char *what, struct tw_durable_id i
 	check->done.defects++;
 }
 
-/* 1: the timer is found by its id and has this deadline. */
+/* Returns 1 if the timer is found by its id and has this deadline, 0 if not, or an error. */
 static int found(struct check *check, const struct tw_durable_row *row)
 {
 	struct tw_durable_row there;
@@ -40,7 +40,7 @@ static int found(struct check *check, const struct tw_durable_row *row)
 	return result == 1 ? there.due_ns == row->due_ns : result;
 }
 
-/* 1: the key names this timer. */
+/* Returns 1 if the key names this timer, 0 if not, or an error. */
 static int key_names(struct check *check, const struct tw_durable_row *row)
 {
 	struct tw_durable_id id;
@@ -69,7 +69,7 @@ static int pending_check(struct check *check, enum twi_tool_table table,
 	return result < 0 ? result : 0;
 }
 
-/* 1: a row of this place and serial is in the table of a statement. */
+/* Returns 1 if the statement finds a row of this place and serial, 0 if not, or an error. */
 static int elsewhere(struct check *check, enum twi_sql sql, const struct tw_durable_row *row)
 {
 	sqlite3_stmt *statement = twi_database_statement(&check->file->database, sql);
@@ -117,7 +117,10 @@ static int row_check(void *to, const struct twi_tool_entry *entry)
 	return result == 0 && table != TWI_TOOL_DEAD ? pending_check(check, table, row) : result;
 }
 
-/* 1 and the timer that a row of the table moved or key names. 0: there is none. */
+/*
+ * Returns 1 and the timer that a row of the table `moved` or `key` names, 0 if there is none, or an
+ * error.
+ */
 static int target(struct check *check, struct tw_durable_id id, struct tw_durable_row *ret)
 {
 	int result = twi_timers_get(&check->file->timers, id, ret);

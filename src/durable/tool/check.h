@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a file is whole: its pages, the checksum of each row, and what ties rows together. */
+/*
+ * Checks whether a file is whole: its pages, the checksum of each row, and the references between
+ * rows.
+ */
 #ifndef TWI_DURABLE_TOOL_CHECK_H
 #define TWI_DURABLE_TOOL_CHECK_H
 
@@ -11,7 +14,7 @@ struct twi_tool_checked {
 	uint64_t rows, defects;
 };
 
-/* Writes a line for each defect. An error: the check could not go on. */
+/* Writes a line for each defect. Returns 0, or an error if the check could not go on. */
 int twi_tool_check(struct twi_tool_file *file, FILE *out, struct twi_tool_checked *ret);
 
 #endif

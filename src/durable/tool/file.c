@@ -14,7 +14,7 @@ static int kind_note(void *to, uint32_t number, const char *name)
 {
 	struct twi_tool_kinds *kinds = to;
 
-	/* Their numbers begin at 1 and have no gaps. */
+	/* The numbers of kinds begin at 1 and have no gaps. */
 	if (number != kinds->count + (kinds->count == 0))
 		return -EUCLEAN;
 	return twi_tool_kinds_add(kinds, number, name, false);
@@ -47,7 +47,7 @@ static int contents_read(struct twi_tool_file *file)
 		result = twi_meta_get(&file->database, &file->meta);
 	if (result == 0)
 		result = kinds_read(file);
-	/* Any id may be one that has moved. */
+	/* INT64_MAX: the timer of any id may have moved. */
 	return result == 0 ? twi_timers_init(&file->timers, &file->database, INT64_MAX) : result;
 }
 
@@ -124,7 +124,7 @@ static int row_give(struct twi_tool_file *file, sqlite3_stmt *statement, enum tw
 						 (uint64_t)sqlite3_column_int64(statement, 1)};
 	else if (table == TWI_TOOL_DEAD)
 		entry.ended_ns = sqlite3_column_int64(statement, ENDED);
-	/* A row of the inbox has no noted end. */
+	/* Leaves out timers whose end is noted. No row of the inbox is among them. */
 	else if (row->id.place == (uint64_t)bucket &&
 		 twi_ends_have(&file->timers.ends, bucket, twi_serial(row->id)))
 		return 0;

@@ -19,11 +19,17 @@ struct twi_tool_file {
 	struct twi_tool_kinds kinds;
 };
 
-/* -ENOENT; -EEXIST not a file of ours; -ENOTSUP another version; -EUCLEAN; or another code. */
+/*
+ * Returns 0; -ENOENT; -EEXIST if it is not a file of ours; -ENOTSUP if it has another version;
+ * -EUCLEAN if it is damaged; or another code.
+ */
 int twi_tool_open(struct twi_tool_file *file, const char *path);
 void twi_tool_close(struct twi_tool_file *file);
 
-/* -EEXIST: the name is taken, or that of its log, which would be read as part of the new file. */
+/*
+ * Returns -EEXIST if the name of a new file is taken, or that of its log, which would be read as
+ * part of the file.
+ */
 int twi_tool_new(const char *path);
 
 enum twi_tool_table {
@@ -36,7 +42,7 @@ enum twi_tool_table {
 	TWI_TOOL_WALKS,
 };
 
-/* What a walk comes to. */
+/* A row that a walk gives. */
 struct twi_tool_entry {
 	enum twi_tool_table table;
 	int error; /* -EUCLEAN: the row is damaged, and only its id is set */
@@ -47,10 +53,10 @@ struct twi_tool_entry {
 /* A result other than 0 ends the walk. */
 typedef int twi_tool_give(void *to, const struct twi_tool_entry *entry);
 
-/* Gives the rows of a table in the order of the file, but for timers whose end is noted. */
+/* Gives the rows of a table in the order of the file, except timers whose end is noted. */
 int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_give *give,
 		  void *to);
-/* The rows of the tables, those whose end is noted included. */
+/* Counts the rows of the tables, including timers whose end is noted. */
 int twi_tool_rows(struct twi_tool_file *file, uint64_t *ret);
 
 #endif

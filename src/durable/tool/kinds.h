@@ -13,16 +13,18 @@ struct twi_tool_kinds {
 	size_t count; /* one more than the greatest number */
 };
 
-/* 0 or -ENOMEM. */
+/* Adds or replaces a kind. Returns 0 or -ENOMEM. */
 int twi_tool_kinds_add(struct twi_tool_kinds *kinds, uint32_t number, const char *name,
 		       bool paused);
 void twi_tool_kinds_free(struct twi_tool_kinds *kinds);
 
-/* The name of a kind, or NULL. */
+/* Returns the name of a kind, or NULL. */
 const char *twi_tool_kind(const struct twi_tool_kinds *kinds, uint32_t number);
-/* The number of a kind; 0, which is never one: there is none. */
+/* Returns the number of a kind, or 0 if there is none. No kind has the number 0. */
 uint32_t twi_tool_kind_number(const struct twi_tool_kinds *kinds, const char *name);
-/* Whether the number is that of a kind that is asked for; NULL: each is. */
+/*
+ * Returns whether the number is that of the kind `name`. If `name` is NULL, each number is wanted.
+ */
 bool twi_tool_wanted(const struct twi_tool_kinds *kinds, const char *name, uint32_t number);
 bool twi_tool_any_paused(const struct twi_tool_kinds *kinds);
 

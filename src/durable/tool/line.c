@@ -84,7 +84,7 @@ static int text_set(struct twi_tool_text *text, const void *bytes, size_t count)
 	return 0;
 }
 
-/* -1: no digit as a dump has them. */
+/* Returns the value of a hexadecimal digit, or -1. Dumps have lower-case digits only. */
 static int digit_of(char digit)
 {
 	if (digit >= '0' && digit <= '9')
@@ -154,7 +154,10 @@ static int member_read(struct twi_tool_line *line)
 	return rejected(line, "has a member that a dump of this version does not have");
 }
 
-/* Whether there is an escape of a NUL. SQLite would take what is before it for the whole text. */
+/*
+ * Returns whether a text has the escape of a NUL. SQLite would treat the part before it as the
+ * whole text.
+ */
 static bool has_nul(const char *text, size_t bytes)
 {
 	static const char escape[] = "\\u0000";
@@ -163,7 +166,10 @@ static bool has_nul(const char *text, size_t bytes)
 	while ((at = memmem(at, (size_t)(end - at), escape, sizeof escape - 1)) != NULL) {
 		size_t before = 0;
 
-		/* Two of them are a backslash as text. */
+		/*
+		 * Two backslashes are the text of one. So the escape counts only behind an even
+		 * number of them.
+		 */
 		while (at > text + before && at[-1 - (ptrdiff_t)before] == '\\')
 			before++;
 		if (before % 2 == 0)
@@ -178,7 +184,7 @@ int twi_tool_line_read(struct twi_tool_line *line, const char *text, size_t byte
 	int code, result = 0;
 
 	line->seen = 0;
-	/* The reader of JSON takes what is before a NUL for the whole. */
+	/* SQLite's JSON reader treats the part before a NUL as the whole line. */
 	if (bytes > INT32_MAX || memchr(text, '\0', bytes) != NULL)
 		return rejected(line, "is not JSON");
 	if (has_nul(text, bytes))
@@ -200,7 +206,7 @@ int twi_tool_line_check(struct twi_tool_line *line, uint32_t needs, uint32_t may
 						  : rejected(line, "has a member of another line");
 }
 
-/* The bytes that the line has as text or as digits. */
+/* Returns the bytes that the line has as text or as digits, or none. */
 static const struct twi_tool_text *bytes_of(const struct twi_tool_line *line,
 					    enum twi_tool_member text, enum twi_tool_member hex)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lines of a dump. The first is the head: the number of the format, the record of the file, and the
- * names of its kinds. Each other one is a timer or a dead letter. The last one has their number, so
- * that a dump which was cut is recognised.
+ * names of its kinds. The last line has the number of timers and dead letters, so that a cut dump
+ * is recognised. Each line in between is a timer or a dead letter.
  */
 #ifndef TWI_DURABLE_TOOL_LINE_H
 #define TWI_DURABLE_TOOL_LINE_H
@@ -13,10 +13,10 @@
 
 enum {
 	TWI_TOOL_FORMAT = 1,
-	TWI_TOOL_KEY_MAX = 255, /* as the calls of tickwheel/durable.h have it */
+	TWI_TOOL_KEY_MAX = 255, /* the same as in the calls of tickwheel/durable.h */
 };
 
-/* What a line may have. */
+/* The members that a line may have. */
 enum twi_tool_member {
 	TWI_TOOL_DUMP,
 	TWI_TOOL_SERIAL,
@@ -54,19 +54,24 @@ struct twi_tool_line {
 	uint32_t seen; /* a bit for each member that the line has */
 	int64_t numbers[TWI_TOOL_MEMBERS];
 	struct twi_tool_text texts[TWI_TOOL_MEMBERS];
-	const char *wrong; /* why it was rejected */
+	const char *wrong; /* why the line was rejected */
 };
 
-/* SQLite reads the JSON. -EOPNOTSUPP: it was built without. */
+/*
+ * Prepares the reader. Returns -EOPNOTSUPP if SQLite, which reads the JSON, was built without JSON.
+ */
 int twi_tool_line_open(struct twi_tool_line *line, struct twi_database *database);
 void twi_tool_line_close(struct twi_tool_line *line);
 
-/* -EINVAL: it is no line of a dump, see `wrong`; or a code. */
+/* Reads a line. Returns 0, -EINVAL if it is no line of a dump (see `wrong`), or a code. */
 int twi_tool_line_read(struct twi_tool_line *line, const char *text, size_t bytes);
-/* The line has all members of `needs`, and at most those of `may` too. */
+/* Checks that the line has all members of `needs`, and no others but those of `may`. */
 int twi_tool_line_check(struct twi_tool_line *line, uint32_t needs, uint32_t may);
 
-/* -EINVAL, or 0 and the row of a line that was checked for it, but for its kind. It stays until the next line. */
+/*
+ * Makes the row of a checked line, except its kind. Returns 0, or -EINVAL (see `wrong`). The row is
+ * valid until the next line is read.
+ */
 int twi_tool_line_row(struct twi_tool_line *line, struct tw_durable_row *ret);
 
 #define TWI_TOOL_BIT(member) (UINT32_C(1) << (member))

@@ -8,21 +8,23 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* How the output is asked for. */
+/* The options of the output. */
 struct twi_tool_output {
 	FILE *out;
 	bool json;
 	size_t limit;
-	const char *kind; /* NULL: each */
+	const char *kind; /* NULL: all kinds */
 };
 
-/* Pending timers by kind and hour, then dead letters by kind, then the kinds that are paused. */
+/*
+ * Counts pending timers by kind and hour, then dead letters by kind. Then prints the paused kinds.
+ */
 int twi_tool_count(struct twi_tool_file *file, const struct twi_tool_output *output);
-/* The next timers, in order of deadline. */
+/* Prints the next timers, in order of deadline. */
 int twi_tool_list(struct twi_tool_file *file, const struct twi_tool_output *output);
-/* Dead letters, in the order of their ids. */
+/* Prints dead letters, in the order of their ids. */
 int twi_tool_dead(struct twi_tool_file *file, const struct twi_tool_output *output);
-/* A timer or a dead letter. */
+/* Prints a timer or a dead letter. */
 int twi_tool_show(struct twi_tool_file *file, const struct twi_tool_output *output,
 		  struct tw_durable_id id);
 int twi_tool_find(struct twi_tool_file *file, const struct twi_tool_output *output,

@@ -17,7 +17,7 @@
 
 #define BIT TWI_TOOL_BIT
 
-/* What lines of each sort have, and may have. */
+/* The members that lines of each sort must have, and those that they may have. */
 #define CLOCK_BITS (BIT(TWI_TOOL_BOOT) | BIT(TWI_TOOL_BASE) | BIT(TWI_TOOL_STEP))
 #define HEAD_BITS                                                                                  \
 	(BIT(TWI_TOOL_DUMP) | BIT(TWI_TOOL_SERIAL) | BIT(TWI_TOOL_CLEAN) | BIT(TWI_TOOL_KINDS))
@@ -30,7 +30,7 @@
 	 BIT(TWI_TOOL_PAYLOAD_HEX))
 
 struct load {
-	const char *dump; /* its name, for people */
+	const char *dump; /* its name, for messages */
 	FILE *in;
 	char *text; /* the line that was read last */
 	size_t room;
@@ -41,11 +41,11 @@ struct load {
 	struct twi_database database;
 	struct twi_timers timers;
 	struct twi_meta meta;
-	char **kinds; /* by number less 1 */
+	char **kinds; /* index: the number minus 1 */
 	size_t kind_count;
 };
 
-/* Tells what is wrong with the line. */
+/* Prints what is wrong with the line. */
 static int rejected(const struct load *load, const char *wrong)
 {
 	fprintf(stderr, "tickwheel-durable: %s:%" PRIu64 ": the line %s\n", load->dump,
@@ -53,7 +53,7 @@ static int rejected(const struct load *load, const char *wrong)
 	return -ECANCELED;
 }
 
-/* Tells a code that has to do with neither the line nor the new file's name. */
+/* Prints an error that concerns neither a line nor the name of the new file. */
 static int failed(const char *path, int error)
 {
 	if (error != 0 && error != -ECANCELED)
@@ -61,7 +61,7 @@ static int failed(const char *path, int error)
 	return error != 0 ? -ECANCELED : 0;
 }
 
-/* 1: a line was read; 0: there is none. */
+/* Reads the next line. Returns 1, 0 at the end, or an error. */
 static int line_next(struct load *load)
 {
 	ssize_t length = getline(&load->text, &load->room, load->in);
@@ -100,7 +100,7 @@ static int kind_add(struct load *load, const char *name)
 	return twi_kind_add(&load->database, (uint32_t)load->kind_count, name);
 }
 
-/* 0: no such kind. */
+/* Returns 0 if there is no such kind. */
 static uint32_t kind_number(const struct load *load, const char *name)
 {
 	for (size_t i = 0; i < load->kind_count; i++)
@@ -189,7 +189,7 @@ static int head_read(struct load *load)
 	return result == 0 ? kinds_read(load) : result;
 }
 
-/* 1: a line before it has the id. */
+/* Adds a dead letter. Returns 0, 1 if an earlier line has its id, or an error. */
 static int dead_read(struct load *load, const struct tw_durable_row *row)
 {
 	struct tw_durable_row other;
@@ -201,7 +201,7 @@ static int dead_read(struct load *load, const struct tw_durable_row *row)
 			   : result;
 }
 
-/* 1: a timer has the key. */
+/* Returns 1 if a timer has the key, 0 if not, or an error. */
 static int key_taken(struct load *load, const struct tw_durable_row *row)
 {
 	struct tw_durable_id id;
@@ -269,12 +269,15 @@ static int lines_read(struct load *load)
 	return result;
 }
 
-/* Until it is renamed, nobody needs the file: it is written without a log, and synced at the end. */
+/*
+ * Makes the tables of the new file. Until its rename no process uses the file. So it is written
+ * without a log, and synced at the end.
+ */
 static int file_begin(struct load *load, const char *path)
 {
 	int result = twi_database_open(&load->database, path);
 
-	/* A close of the connection removes the log, also after a failure. */
+	/* The close of the connection must remove the log, even after a failure. */
 	if (result == 0)
 		sqlite3_db_config(load->database.sqlite, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
 	if (result == 0)
@@ -286,7 +289,7 @@ static int file_begin(struct load *load, const char *path)
 							       "PRAGMA cache_spill = ON");
 	if (result == 0)
 		result = twi_database_prepare(&load->database);
-	/* Each id may be taken. */
+	/* INT64_MAX: each id may be taken, and is looked up. */
 	if (result == 0)
 		result = twi_timers_init(&load->timers, &load->database, INT64_MAX);
 	if (result == 0)
@@ -339,7 +342,10 @@ static int file_write(FILE *in, const char *dump, const char *path)
 	return failed(path, result);
 }
 
-/* Makes it durable under its own name, which another process may have taken meanwhile. */
+/*
+ * Makes the file durable under its final name. Fails if another process has taken that name
+ * meanwhile.
+ */
 static int file_publish(const char *written, const char *path)
 {
 	int fd = open(written, O_RDONLY | O_CLOEXEC);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A new file from a dump. */
+/* Makes a new file from a dump. */
 #ifndef TWI_DURABLE_TOOL_LOAD_H
 #define TWI_DURABLE_TOOL_LOAD_H
 
 /*
  * Reads the dump, "-" for the standard input, and makes the file. It is written under another name
  * (PATH-load) and renamed when it is whole and durable. So after a failure there is no file.
- * Returns 0, or -ECANCELED after it has told what is wrong.
+ * Returns 0, or -ECANCELED after it has printed the reason.
  */
 int twi_tool_load(const char *path, const char *dump);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program tickwheel-durable: shows, checks, copies and changes durable timers, in a file or in PostgreSQL. */
+/* The program tickwheel-durable: shows, checks, copies and changes durable timers, in a file, in PostgreSQL or in Redis. */
 #include "durable/tool/arguments.h"
 #include "durable/tool/change.h"
 #include "durable/tool/check.h"
@@ -23,6 +23,7 @@ enum exit_code {
 
 enum {
 	LIMIT = 100,
+	DATABASE_MAX = 15,
 };
 
 static const char usage_text[] =
@@ -46,13 +47,19 @@ static const char usage_text[] =
 	"       tickwheel-durable --postgres ADDRESS COMMAND  the same of timers in PostgreSQL, "
 	"but for load and "
 	"backup\n"
-	"       tickwheel-durable --postgres ADDRESS sessions  processes that share the timers\n"
+	"       tickwheel-durable --redis ADDRESS COMMAND  the same of timers in Redis\n"
+	"       tickwheel-durable --postgres|--redis ADDRESS sessions  processes that share the "
+	"timers\n"
 	"\n"
 	"  --json       a line of JSON for each timer or count\n"
 	"  --limit N    list and dead: at most N (100); 0: all\n"
 	"  --kind NAME  count, list, dead and dump: timers of this kind only\n"
 	"  --postgres ADDRESS  as for psql: \"dbname=shop\", or a URI\n"
 	"  --schema NAME  the schema there (tickwheel)\n"
+	"  --redis ADDRESS  the path of a socket, HOST, HOST:PORT or [HOST]:PORT; the password is "
+	"in $REDISCLI_AUTH\n"
+	"  --prefix NAME  the first part of the keys' names there (tickwheel)\n"
+	"  --user NAME, --database N  of Redis\n"
 	"\n"
 	"exit code: 0 good; 1 nothing was found, or check found defects; 2 wrong usage; 3 a file "
 	"cannot be read or made\n";
@@ -68,7 +75,30 @@ static bool limit_read(const char *text, size_t *ret)
 	return errno == 0 && *end == '\0' && text[0] >= '0' && text[0] <= '9';
 }
 
-/* False: wrong usage. */
+static bool database_read(const char *text, unsigned long *ret)
+{
+	char *end;
+
+	*ret = strtoul(text, &end, 10);
+	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && *ret <= DATABASE_MAX;
+}
+
+/* Reads an option of one kind of store. Returns false if it is another option, or is malformed. */
+static bool server_option_read(int option, const char *text, struct twi_tool_arguments *ret)
+{
+	const char **place = option == 'p'   ? &ret->postgres
+			     : option == 's' ? &ret->schema
+			     : option == 'r' ? &ret->redis
+			     : option == 'x' ? &ret->prefix
+			     : option == 'u' ? &ret->user
+					     : NULL;
+
+	if (place != NULL)
+		*place = text;
+	return place != NULL || (option == 'd' && database_read(text, &ret->database));
+}
+
+/* Returns false if the usage is wrong. */
 static bool options_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	static const struct option options[] = {
@@ -77,6 +107,10 @@ static bool options_read(int count, char **texts, struct twi_tool_arguments *ret
 		{"kind", required_argument, NULL, 'k'},
 		{"postgres", required_argument, NULL, 'p'},
 		{"schema", required_argument, NULL, 's'},
+		{"redis", required_argument, NULL, 'r'},
+		{"prefix", required_argument, NULL, 'x'},
+		{"user", required_argument, NULL, 'u'},
+		{"database", required_argument, NULL, 'd'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -87,16 +121,24 @@ static bool options_read(int count, char **texts, struct twi_tool_arguments *ret
 			ret->output.json = true;
 		else if (option == 'k')
 			ret->output.kind = optarg;
-		else if (option == 'p')
-			ret->postgres = optarg;
-		else if (option == 's')
-			ret->schema = optarg;
 		else if (option == 'h')
 			ret->command = "help";
-		else if (option != 'l' || !limit_read(optarg, &ret->output.limit))
+		else if (option == 'l' ? !limit_read(optarg, &ret->output.limit)
+				       : !server_option_read(option, optarg, ret))
 			return false;
 	}
 	return true;
+}
+
+/* One kind of store, and its own options only. */
+static bool servers_right(const struct twi_tool_arguments *arguments)
+{
+	bool of_redis =
+		arguments->prefix != NULL || arguments->user != NULL || arguments->database != 0;
+
+	return (arguments->postgres == NULL || arguments->redis == NULL) &&
+	       (arguments->postgres != NULL || arguments->schema == NULL) &&
+	       (arguments->redis != NULL || !of_redis);
 }
 
 static bool arguments_read(int count, char **texts, struct twi_tool_arguments *ret)
@@ -105,19 +147,22 @@ static bool arguments_read(int count, char **texts, struct twi_tool_arguments *r
 		return false;
 	if (ret->command != NULL)
 		return true;
-	if (ret->postgres == NULL && optind < count)
+	if (!servers_right(ret))
+		return false;
+	if (ret->postgres == NULL && ret->redis == NULL && optind < count)
 		ret->path = texts[optind++];
-	if (count - optind < 1 || count - optind > 2 ||
-	    (ret->postgres == NULL && ret->schema != NULL))
+	if (count - optind < 1 || count - optind > 2)
 		return false;
 	if (ret->schema == NULL)
 		ret->schema = "tickwheel";
+	if (ret->prefix == NULL)
+		ret->prefix = "tickwheel";
 	ret->command = texts[optind];
 	ret->argument = count - optind == 2 ? texts[optind + 1] : NULL;
 	return true;
 }
 
-/* What was wrong with the file, for people. */
+/* Returns the message for an error of the file. */
 static const char *trouble_text(int error)
 {
 	switch (error) {
@@ -137,7 +182,7 @@ static const char *trouble_text(int error)
 	}
 }
 
-/* Tells it. */
+/* Prints the message for an error. */
 static int trouble(const struct twi_tool_arguments *arguments, int error)
 {
 	int holder = error == -EBUSY ? twi_tool_holder(arguments->path) : 0;
@@ -249,14 +294,18 @@ static const struct twi_tool_command file_commands[] = {
 static const struct twi_tool_command *commands_of(const struct twi_tool_arguments *arguments)
 {
 #ifdef TWI_DURABLE_TOOL_POSTGRES
-	if (arguments->path == NULL)
+	if (arguments->postgres != NULL)
 		return twi_tool_server_commands;
+#endif
+#ifdef TWI_DURABLE_TOOL_REDIS
+	if (arguments->redis != NULL)
+		return twi_tool_redis_commands;
 #endif
 	(void)arguments;
 	return file_commands;
 }
 
-/* The command, if its argument is what it must be. */
+/* Returns the command, or NULL if there is no such command, or its argument is wrong. */
 static const struct twi_tool_command *command_of(struct twi_tool_arguments *arguments)
 {
 	for (const struct twi_tool_command *command = commands_of(arguments); command->name != NULL;
@@ -295,8 +344,12 @@ static int any_run(const struct twi_tool_command *command,
 		   const struct twi_tool_arguments *arguments)
 {
 #ifdef TWI_DURABLE_TOOL_POSTGRES
-	if (arguments->path == NULL)
+	if (arguments->postgres != NULL)
 		return twi_tool_server_run(command, arguments);
+#endif
+#ifdef TWI_DURABLE_TOOL_REDIS
+	if (arguments->redis != NULL)
+		return twi_tool_redis_command_run(command, arguments);
 #endif
 	return file_run(command, arguments);
 }
@@ -312,10 +365,29 @@ static enum exit_code run(const struct twi_tool_command *command,
 		perror("tickwheel-durable: the output");
 		return EXIT_TROUBLE;
 	}
-	/* A check has told what it found. */
+	/* A check has printed its result already. */
 	if (result != 0 && command->argument != TWI_TOOL_NOTHING)
 		fprintf(stderr, "tickwheel-durable: %s: there is none\n", arguments->argument);
 	return result == 0 ? EXIT_GOOD : EXIT_NOT;
+}
+
+/* Whether the store needs what the program was built without. */
+static bool built_without(const struct twi_tool_arguments *arguments)
+{
+	const char *missing = NULL;
+
+#ifndef TWI_DURABLE_TOOL_POSTGRES
+	if (arguments->postgres != NULL)
+		missing = "PostgreSQL";
+#endif
+#ifndef TWI_DURABLE_TOOL_REDIS
+	if (arguments->redis != NULL)
+		missing = "Redis";
+#endif
+	(void)arguments;
+	if (missing != NULL)
+		fprintf(stderr, "tickwheel-durable: it was built without %s\n", missing);
+	return missing != NULL;
 }
 
 int main(int count, char **texts)
@@ -330,12 +402,8 @@ int main(int count, char **texts)
 		}
 		command = command_of(&arguments);
 	}
-#ifndef TWI_DURABLE_TOOL_POSTGRES
-	if (arguments.postgres != NULL) {
-		fputs("tickwheel-durable: it was built without PostgreSQL\n", stderr);
+	if (built_without(&arguments))
 		return EXIT_USAGE;
-	}
-#endif
 	if (command == NULL) {
 		fputs(usage_text, stderr);
 		return EXIT_USAGE;

@@ -82,7 +82,10 @@ static void hex(FILE *out, const unsigned char *bytes, size_t count)
 	}
 }
 
-/* Text if it is printable, else hexadecimal digits under another name. */
+/*
+ * Writes bytes as text if they are printable, otherwise as hexadecimal digits in the member
+ * NAME_hex.
+ */
 static void json_bytes(FILE *out, const char *name, const void *bytes, size_t count)
 {
 	if (count == 0)
@@ -119,7 +122,7 @@ static void print_json(FILE *out, const char *kind, const struct tw_durable_row 
 	fputs("}\n", out);
 }
 
-/* As text, or as "0x" and hexadecimal digits. */
+/* Writes bytes as text if they are printable, otherwise as "0x" and hexadecimal digits. */
 static void text_bytes(FILE *out, const char *name, const void *bytes, size_t count)
 {
 	if (count == 0)

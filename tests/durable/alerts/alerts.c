@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brings a set into the condition of each alert of docs/monitoring/durable.rules.yml, and writes its
- * metrics for check_alerts.py: FOLDER/CONDITION.0 before, and FOLDER/CONDITION.1 in it. The folder is
- * ALERTS_FOLDER of the environment.
+ * Brings a set into the condition of each alert of docs/monitoring/durable.rules.yml, and writes
+ * its metrics for check_alerts.py: FOLDER/CONDITION.0 before the condition, FOLDER/CONDITION.1 in
+ * it. The environment variable ALERTS_FOLDER names the folder.
  */
 #include "scene.h"
 
@@ -31,7 +31,7 @@ static void metrics_write(const char *condition, int part)
 	check_int(fclose(file), 0);
 }
 
-/* A timer has run, and one waits. */
+/* One timer has run, and one waits. */
 static void begin(const char *condition)
 {
 	scene_open();
@@ -90,7 +90,7 @@ Test(alerts, clock_stepped, .init = scene_make, .fini = scene_end)
 	metrics_write("clock_stepped", 1);
 }
 
-/* The set's thread stands still. */
+/* The set's thread makes no progress. */
 Test(alerts, stuck, .init = scene_make, .fini = scene_end)
 {
 	begin("stuck");
@@ -98,7 +98,7 @@ Test(alerts, stuck, .init = scene_make, .fini = scene_end)
 	metrics_write("stuck", 1);
 }
 
-/* It stood still for two minutes, and goes on. */
+/* The set's thread made no progress for two minutes, then continues. */
 Test(alerts, late, .init = scene_make, .fini = scene_end)
 {
 	begin("late");

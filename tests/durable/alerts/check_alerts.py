@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each alert of docs/monitoring fires for metrics of a set that is in its condition, and no alert fires for a good set.
+"""Each alert of docs/monitoring must fire for the metrics of a set in its condition, and none may fire for a
+good set.
 
 usage: check_alerts.py PROMTOOL RULES PAGE PROGRAM [its arguments]
 
-PROGRAM (alerts.c) brings sets into the conditions. Each of its two readings becomes a series: the first one at the
-beginning, the second one from the next minute on, where counters go on as they did in that minute. promtool evaluates
-the rules after ten minutes.
+PROGRAM (alerts.c) brings sets into the conditions. Its two readings for a condition become a series: the
+first at the start, the second one minute later. From then on, counters continue to grow as in that minute.
+promtool evaluates the rules after ten minutes.
 
-Seen to fail: a rule of a metric that does not exist; a threshold out of reach; a rule that fires for a good set; a rule
-that the page does not name.
+Seen to fail with these defects: a rule of a metric that does not exist; a threshold out of reach; a rule
+that fires for a good set; a rule that the page does not name.
 """
 import os
 import pathlib
@@ -19,7 +20,7 @@ import sys
 import tempfile
 
 PROMTOOL, RULES, PAGE, *PROGRAM = sys.argv[1:]
-# The alerts for each condition.
+# The alerts that must fire in each condition.
 WANTED = {
     "good": [],
     "failed": ["DurableFailed", "DurableUnknown"],
@@ -40,7 +41,7 @@ def samples(path):
 
 
 def values(name, before, after, restarted):
-    """A counter that has grown grows on; one that has not stays."""
+    """A counter that grew between the readings continues to grow; one that did not stays as it is."""
     grown = "_total{" in name and after > before and not restarted
     return f"{before:.9f} {after:.9f}" + (f"+{after - before:.9f}x{TIMES}" if grown else f"+0x{TIMES}")
 
@@ -65,12 +66,16 @@ def rules_test(folder, condition, alerts):
 
 
 def expected(alert):
-    """promtool compares all labels and annotations, so those are left to it: see fires()."""
+    """promtool compares all labels and annotations, so this expects a label that never matches. fired() reads
+    the real ones.
+    """
     return f"[{{exp_labels: {{wanted: {alert}}}}}]"
 
 
 def fired(folder, condition, alerts):
-    """The alerts that fire. promtool says what it got for each one that differs from what was written."""
+    """The alerts that fire. promtool reports what it got for each alert, because none matches what was
+    expected.
+    """
     ran = subprocess.run([PROMTOOL, "test", "rules", str(rules_test(folder, condition, alerts))],
                          capture_output=True, text=True, check=False)
     said = ran.stdout + ran.stderr

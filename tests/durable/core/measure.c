@@ -64,7 +64,7 @@ static int begin(void)
 	disk = disk_create();
 	(void)tw_durable_options_init(&options, sizeof options);
 	options.store = disk_store(disk);
-	/* So much that no schedule waits for the I/O thread. */
+	/* So large that no schedule waits for the I/O thread. */
 	options.staged_bytes_max = UINT64_C(1) << 32;
 	options.acked = on_acked;
 	return tw_engine_create(NULL, &engine) == 0

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One open of a disk. */
+/* One opening of a disk. */
 struct opened {
 	struct disk *disk;
 	uint64_t session;
-	size_t kind_count; /* that it was opened with */
+	size_t kind_count; /* the number of kinds that the store was opened with */
 };
 
 struct disk *disk_create(void)
@@ -246,7 +246,10 @@ static int store_commit(void *store, struct tw_durable_op *ops, size_t count, in
 	return fault ? disk->fault : 0;
 }
 
-/* The set's number of a kind of the disk; `count` if it does not know it. */
+/*
+ * Finds the set's number for a kind of the disk. Sets it to `count` if the set does not know the
+ * kind.
+ */
 static bool kind_known(const struct disk *disk, uint32_t kind, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < DISK_KINDS_MAX; i++) {

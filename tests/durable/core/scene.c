@@ -120,9 +120,7 @@ void scene_make(void)
 	check_int(tw_engine_create(&options, &scene.engine), 0);
 	scene.disk = disk_create();
 	check_int(tw_durable_options_init(&scene.options, sizeof scene.options), 0);
-	/*
-	 * The table is small, because each step of the clock and each close walks over all of it.
-	 */
+	/* The table is small, because each step of the clock and each close visits all of it. */
 	scene.options.near_max = 10000;
 	scene.options.acked = on_acked;
 	scene.options.state = on_state;
@@ -189,7 +187,7 @@ void scene_end(void)
 	disk_destroy(scene.disk);
 }
 
-/* What needs more than these rounds goes round in a circle. */
+/* If the set is still busy after so many rounds, it is in an endless loop. */
 enum { ROUNDS_MAX = 10000 };
 
 void scene_settle(void)

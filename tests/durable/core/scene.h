@@ -20,7 +20,7 @@
 enum { ACKS_MAX = 65536, RUNS_MAX = 65536 };
 
 #define SECOND INT64_C(1000000000)
-/* The wall clock at the start: 2026. */
+/* The wall clock at the start: the beginning of 2026. */
 #define WALL_START (INT64_C(1767225600) * SECOND)
 
 struct scene_run {
@@ -28,7 +28,7 @@ struct scene_run {
 	uint64_t attempt;
 	int64_t due_ns, wall_ns, boot_ns;
 	size_t bytes;
-	unsigned char first; /* of the payload */
+	unsigned char first; /* the first byte of the payload */
 };
 
 struct scene {
@@ -37,23 +37,25 @@ struct scene {
 	struct disk *disk;
 	struct tw_durable *set;
 	struct tw_durable_options options;
-	int64_t wall_step_ns; /* by how much the wall clock was set forward */
-	bool elapsed;         /* `counted` is among the kinds */
+	int64_t wall_step_ns; /* how far the wall clock was set forward */
+	bool elapsed;         /* whether `counted` is one of the kinds */
 	int64_t boot_start_ns;
-	int boot; /* counts reboots, of which there is one at most */
+	int boot; /* counts reboots; a test makes at most one */
 	size_t ack_count, run_count;
 	struct tw_durable_ack acks[ACKS_MAX];
 	struct scene_run runs[RUNS_MAX];
-	int result;      /* what a run returns */
+	int result;      /* what the callback returns */
 	int64_t next_ns; /* for TW_DURABLE_NEXT: the next deadline */
 	int states, state, error;
-	int (*within)(struct scene *scene, const struct tw_durable_self *self); /* NULL: none */
+	/* called in a run, or NULL */
+	int (*within)(struct scene *scene, const struct tw_durable_self *self);
 };
 
 extern struct scene scene;
 /*
- * Plain; with retries after 10 s and 20 s; at most once; one at a time; no later than 10 s; the second
- * and the third with a linger of 5 s; one that counts elapsed time, with retries.
+ * plain: no options; retried: with retries after 10 s and 20 s; once: at most once; single: one at
+ * a time; late: not run if more than 10 s late; patient, patient_once: the second and the third
+ * with a linger of 5 s; counted: counts elapsed time, with retries.
  */
 extern const struct tw_durable_kind plain, retried, once, single, late, patient, patient_once,
 	counted;
@@ -62,21 +64,27 @@ void scene_make(void);
 void scene_open(void);
 int scene_try_open(void);
 void scene_close(void);
-/* Closes and opens; as after kill -9: the disk is cut first. */
+/*
+ * scene_reopen closes and opens the set. scene_kill does the same, but cuts the disk first, as kill
+ * -9 would.
+ */
 void scene_reopen(void);
 void scene_kill(void);
 void scene_end(void);
 
 int64_t scene_wall(void);
 int64_t scene_boot(void);
-/* Steps of the I/O thread, and polls of the engine, until both have nothing to do. */
+/* Makes steps of the I/O thread, and polls of the engine, until both have nothing to do. */
 void scene_settle(void);
-/* Moves both clocks in steps of a millisecond, and settles. */
+/*
+ * Moves both clocks, in steps to the next deadline or of half a second at most, and settles after
+ * each.
+ */
 void scene_pass(int64_t ns);
 
 struct tw_durable_id scene_schedule(const struct tw_durable_kind *kind, int64_t delay_ns,
 				    const char *payload);
-/* The last acknowledgement for a context; fails if there is none. */
+/* Returns the last acknowledgement for a context. Fails if there is none. */
 struct tw_durable_ack scene_ack(const void *context);
 
 #endif

@@ -196,7 +196,7 @@ Test(durable, moves_near_far_and_into_the_past, .init = scene_make, .fini = scen
 
 	scene_open();
 	id = scene_schedule(&plain, 5 * SECOND, "a");
-	/* In the same batch as its schedule. */
+	/* The reschedule is in the same batch as its schedule. */
 	check_int(tw_durable_reschedule(scene.set, id, scene_wall() + 6 * SECOND, &mine),
 		  -EINPROGRESS);
 	scene_pass(5500 * NS_PER_MS);
@@ -301,7 +301,7 @@ Test(durable, a_key_has_one_timer, .init = scene_make, .fini = scene_end)
 	scene_open();
 	id = keyed("order-1", 5 * SECOND, &first);
 	(void)keyed("order-1", 9 * SECOND, &second);
-	/* Until the store has answered, the outcome is open. */
+	/* The outcome is open until the store has answered. */
 	check_int(cancel(id, &cancelled), -EINPROGRESS);
 	check_int(tw_durable_cancel_key(scene.set, "order-1", 7, &third), -EINPROGRESS);
 	scene_settle();
@@ -383,7 +383,7 @@ Test(durable, no_more_run_at_once_than_the_bound, .init = scene_make, .fini = sc
 	check_int(scene.run_count, 4);
 	check_int(tw_durable_complete(scene.set, ids[0], 2, TW_RETRY_AGAIN), 0);
 	scene_settle();
-	/* attempts_max is 2. */
+	/* attempts_max is 2, so the timer is now a dead letter. */
 	check_int(disk_dead(scene.disk), 1);
 }
 

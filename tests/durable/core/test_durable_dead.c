@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bounds on dead letters: how many, and for how long.
+ * The bounds on dead letters: how many a set keeps, and for how long.
  *
- * Seen to fail: each bound left out; a number that counts those that were removed; a trim at each
- * step; a trim that stops after the first part of many; a failure that is passed over.
+ * Seen to fail with these defects: each bound left out; a count that includes removed letters; a
+ * trim at each step; a trim that stops after the first part of many; a failure that is ignored.
  */
 #include "scene.h"
 
@@ -15,7 +15,7 @@ static struct tw_durable_stats stats(void)
 	return ret;
 }
 
-/* Timers that are given up at once. */
+/* Makes dead letters: timers whose first run gives up. */
 static void bury(int count)
 {
 	scene.result = TW_RETRY_GIVE_UP;
@@ -25,7 +25,7 @@ static void bury(int count)
 	scene.run_count = 0;
 }
 
-/* The least serial. */
+/* Returns the smallest serial of the dead letters. */
 static uint64_t first_dead(void)
 {
 	uint64_t first = 0;
@@ -95,7 +95,7 @@ Test(durable_dead, a_look_comes_once_a_second, .init = scene_make, .fini = scene
 		  (int)(scene.disk->trims - before));
 }
 
-/* A step removes 1,000 of them. */
+/* One step of the I/O thread removes at most 1,000 dead letters. */
 Test(durable_dead, many_are_removed_without_a_pause, .init = scene_make, .fini = scene_end)
 {
 	scene_open();

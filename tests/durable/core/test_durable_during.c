@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several calls for one timer in one batch, and calls and runs that come during its commit. The test
- * makes each step itself, and the store calls it in the middle of a commit.
+ * Several calls for one timer in one batch, and calls and runs that come during its commit. The
+ * test makes each step itself, and the store calls it in the middle of a commit.
  *
- * Seen to fail: each with the code of before its defect was mended, as the comments of the tests say.
+ * Seen to fail: each test, on the code before its defect was fixed. The comments of the tests
+ * describe what that code did.
  */
 #include "scene.h"
 
@@ -43,7 +44,10 @@ static uint64_t in_memory(void)
 	return stats.in_memory;
 }
 
-/* The second one had to wait for the next batch, and a flush between the two did not wait for it. */
+/*
+ * Before the fix, the second reschedule waited for the next batch. A flush between the two did not
+ * wait for it.
+ */
 Test(durable_during, two_reschedules_of_one_batch_are_done_in_it, .init = scene_make,
      .fini = scene_end)
 {
@@ -62,7 +66,7 @@ Test(durable_during, two_reschedules_of_one_batch_are_done_in_it, .init = scene_
 	check_int(scene.disk->rows, 0);
 }
 
-/* The engine's timeouts of the set so far. */
+/* Returns how many timeouts the set has scheduled in the engine so far. */
 static uint64_t armed(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -82,7 +86,7 @@ Test(durable_during, cancel_behind_a_reschedule_of_its_batch, .init = scene_make
 	check_int(tw_durable_cancel(scene.set, one, &other), -EINPROGRESS);
 	move_to(one, SECOND, &outcome);
 	(void)twi_io_step(scene.set);
-	/* A timeout could run before the DELETE is settled. */
+	/* No timeout was armed: it could run before the DELETE is committed. */
 	check_int(armed(), before);
 	check_int(scene_ack(&third).outcome, TW_DURABLE_DONE);
 	check_int(scene_ack(&mine).outcome, TW_DURABLE_DONE);
@@ -94,7 +98,7 @@ Test(durable_during, cancel_behind_a_reschedule_of_its_batch, .init = scene_make
 	check_int(in_memory(), 0);
 }
 
-/* It ran, beside the timer that has the key. */
+/* Before the fix, the rejected timer ran, although another timer has the key. */
 Test(durable_during, timer_whose_key_was_taken_does_not_run_when_moved, .init = scene_make,
      .fini = scene_end)
 {
@@ -153,7 +157,10 @@ static void run_it(void)
 	check_int(tw_engine_poll(scene.engine, 0), 1);
 }
 
-/* Its start was never stored, so after a crash it ran again under the same attempt. */
+/*
+ * Before the fix, the start was never stored. So after a crash the timer ran again with the same
+ * attempt number.
+ */
 Test(durable_during, run_that_begins_during_the_commit_is_stored_as_started, .init = scene_make,
      .fini = scene_end)
 {
@@ -216,7 +223,10 @@ static void hold_it(void)
 	cr_assert(held != NULL && twi_durable_hold(&held->word));
 }
 
-/* As a callback that finds its kind paused. It ran later, though its caller knew of the refusal. */
+/*
+ * The timer is held, as by a callback that finds its kind paused. Before the fix, the timer ran
+ * later, although its caller had received the refusal.
+ */
 Test(durable_during, timer_without_space_that_its_callback_held_does_not_run, .init = scene_make,
      .fini = scene_end)
 {
@@ -235,7 +245,7 @@ Test(durable_during, timer_without_space_that_its_callback_held_does_not_run, .i
 	check_int(in_memory(), 0);
 }
 
-/* A request that must wait for a callback keeps its place: nothing behind it overtakes it. */
+/* A request that must wait for a callback keeps its place. No later request may overtake it. */
 Test(durable_during, requests_behind_a_held_timer_keep_their_order, .init = scene_make,
      .fini = scene_end)
 {
@@ -257,7 +267,10 @@ Test(durable_during, requests_behind_a_held_timer_keep_their_order, .init = scen
 	check_int(disk_find(scene.disk, one)->due_ns, WALL_START + 400 * SECOND);
 }
 
-/* It stayed in the list of its kind, was armed while it was pending, and freed before that timeout. */
+/*
+ * Before the fix, the timer stayed in the list of its kind. A resume armed it while it was pending,
+ * and it was freed before that timeout.
+ */
 Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_make,
      .fini = scene_end)
 {
@@ -280,7 +293,7 @@ Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_m
 	check_int(tw_engine_poll(scene.engine, 0), 0);
 }
 
-/* It ran at the next open only. */
+/* Before the fix, the timer did not run until the next open. */
 Test(durable_during, moved_timer_that_could_not_be_loaded_is_loaded_later, .init = scene_make,
      .fini = scene_end)
 {
@@ -288,7 +301,7 @@ Test(durable_during, moved_timer_that_could_not_be_loaded_is_loaded_later, .init
 	one = scene_schedule(&plain, 3600 * SECOND, "a");
 	scene_settle();
 	move_to(one, SECOND, &mine);
-	/* The first find is for its attempts. */
+	/* The first find reads the timer's attempts; the second one fails. */
 	scene.disk->find_fault_in = 2;
 	scene.disk->find_fault = -ENOMEM;
 	scene_settle();
@@ -311,7 +324,10 @@ Test(durable_during, reschedule_that_cannot_read_the_store_is_unknown, .init = s
 	check_int(scene_ack(&mine).status, -EIO);
 }
 
-/* The start counted as an attempt, and was found without an end: a dead letter that never ran. */
+/*
+ * Before the fix, the stored start counted as an attempt. The next open found no end of it, and
+ * buried a timer that had never run.
+ */
 Test(durable_during, start_without_a_run_is_taken_back_by_a_close, .init = scene_make,
      .fini = scene_end)
 {
@@ -345,7 +361,7 @@ static int flush_while_closing(struct scene *of, const struct tw_durable_self *s
 	return TW_RETRY_DONE;
 }
 
-/* It was -ESHUTDOWN or -EDEADLK, as chance would have it. */
+/* Before the fix, the flush returned -ESHUTDOWN or -EDEADLK, depending on the timing. */
 Test(durable_during, flush_in_a_run_is_a_deadlock_also_during_a_close, .init = scene_make,
      .fini = scene_end)
 {
@@ -357,7 +373,7 @@ Test(durable_during, flush_in_a_run_is_a_deadlock_also_during_a_close, .init = s
 	check_int(outcome, -EDEADLK);
 }
 
-/* Their distance from now is no number. */
+/* The distance from such a deadline to now does not fit into 64 bits. */
 Test(durable_during, deadlines_before_all_times, .init = scene_make, .fini = scene_end)
 {
 	struct tw_durable_spec spec = {

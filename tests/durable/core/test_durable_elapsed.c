@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds that count elapsed time: steps of the wall clock, closes, reboots and suspends.
+ * Kinds that count elapsed time, against steps of the wall clock, closes, reboots and suspends.
  *
- * Seen to fail: a deadline that a step moves; a far timer that a step back hides; a clock that a close
- * or a reboot forgets; a step that is not kept before the reboot; a deadline that is given or shown
- * by the wrong clock; a window that the other one fills.
+ * Seen to fail with these defects: a deadline that a step moves; a far timer that a step back
+ * hides; a clock that a close or a reboot forgets; a step that is not stored before the reboot; a
+ * deadline that is accepted or shown by the wrong clock; a window that timers of the other clock
+ * fill.
  */
 #include "scene.h"
 
@@ -27,7 +28,7 @@ static struct tw_durable_stats stats(void)
 	return ret;
 }
 
-/* The last run began so long after the begin of the test, within a tick. */
+/* The last run must have begun this long after the start of the test, within two ticks. */
 static void check_last_run(int64_t elapsed_ns)
 {
 	const struct scene_run *last = &scene.runs[scene.run_count - 1];
@@ -53,7 +54,7 @@ Test(durable_elapsed, a_step_of_the_wall_clock_does_not_move_it, .init = setup, 
 	scene_pass(SECOND);
 	scene.wall_step_ns = HOUR;
 	scene_pass(SECOND);
-	/* The timer on the wall clock. */
+	/* The timer that follows the wall clock has run. */
 	check_int(scene.run_count, 1);
 	scene.wall_step_ns = -HOUR;
 	scene_pass(97 * SECOND);
@@ -106,7 +107,10 @@ Test(durable_elapsed, after_a_reboot_the_wall_clock_counts, .init = setup, .fini
 	cr_assert(scene.runs[0].wall_ns - scene.runs[0].due_ns <= 2 * NS_PER_MS);
 }
 
-/* The wall clock was wrong, and is right from the step on: the deadline is by the right one. */
+/*
+ * The wall clock was wrong before the step, and is right after it. The deadline must follow the
+ * corrected clock.
+ */
 Test(durable_elapsed, a_step_before_the_reboot_is_not_counted_twice, .init = setup,
      .fini = scene_end)
 {
@@ -122,7 +126,7 @@ Test(durable_elapsed, a_step_before_the_reboot_is_not_counted_twice, .init = set
 	check_int(scene.run_count, 1);
 	check_int(scene.runs[0].due_ns, WALL_START + HOUR + SECOND + 10 * MINUTE);
 	cr_assert(scene.runs[0].wall_ns - scene.runs[0].due_ns <= 2 * NS_PER_MS);
-	/* The new boot has its own clock, which a step does not move. */
+	/* After the reboot elapsed time counts from a new start, and a step does not move it. */
 	(void)scene_schedule(&counted, 10 * MINUTE, "b");
 	scene_pass(SECOND);
 	scene.wall_step_ns = 0;
@@ -139,7 +143,7 @@ Test(durable_elapsed, a_suspend_counts, .init = setup, .fini = scene_end)
 	(void)scene_schedule(&counted, 100 * SECOND, "a");
 	(void)scene_schedule(&counted, 10 * MINUTE, "b");
 	scene_pass(SECOND);
-	/* The engine's clock stood still. */
+	/* A suspend: boot time and wall time advance, while the engine's clock stands still. */
 	scene.boot_start_ns = 5 * MINUTE;
 	scene.wall_step_ns = 5 * MINUTE;
 	scene_pass(2 * NS_PER_MS);
@@ -162,7 +166,7 @@ Test(durable_elapsed, a_suspend_that_holds_others_counts, .init = setup, .fini =
 	check_int(scene.run_count, 1);
 }
 
-/* There the second clock is not read. */
+/* If no kind counts elapsed time, the set does not read the second clock. */
 Test(durable_elapsed, without_such_kinds_no_clock_is_kept, .init = scene_make, .fini = scene_end)
 {
 	scene_open();
@@ -185,7 +189,10 @@ Test(durable_elapsed, a_step_that_holds_others_does_not_hold_it, .init = setup, 
 	check_int(scene.state, TW_DURABLE_STATE_CLOCK_STEPPED);
 	check_int(scene.run_count, 2);
 	check_last_run(10 * MINUTE);
-	/* A time that is not believed is not kept. */
+	/*
+	 * The set holds the timers of the wall clock after such a step, and does not store the
+	 * clock before a resume.
+	 */
 	check_int(scene.disk->clocks, 1);
 	check_int(tw_durable_resume(scene.set, NULL), 0);
 	scene_settle();
@@ -194,7 +201,7 @@ Test(durable_elapsed, a_step_that_holds_others_does_not_hold_it, .init = setup, 
 	check_int(scene.disk->clock.step_ns, 48 * HOUR);
 }
 
-/* Runs at a time of the wall clock that was given after a step. */
+/* A deadline that is given after a step is a time of the wall clock as it is then. */
 Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, .fini = scene_end)
 {
 	struct tw_durable_info info = {.size = sizeof info};
@@ -213,7 +220,7 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 	spec.due_ns = scene_wall() + 20 * MINUTE;
 	check_int(tw_durable_schedule(scene.set, &spec, &far_id), 0);
 	scene_settle();
-	/* Stored by the other clock. */
+	/* The deadline is stored by the clock of elapsed time. */
 	check_int(disk_find(scene.disk, near_id)->due_ns, WALL_START + SECOND + MINUTE);
 	check_int(tw_durable_reschedule(scene.set, near_id, scene_wall() + 2 * MINUTE, NULL),
 		  -EINPROGRESS);
@@ -222,7 +229,7 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 	scene_settle();
 	check_int(disk_find(scene.disk, near_id)->due_ns, WALL_START + SECOND + 2 * MINUTE);
 	check_int(disk_find(scene.disk, far_id)->due_ns, WALL_START + SECOND + MINUTE);
-	/* The other one is just beyond the window. */
+	/* The timer `near_id` is now just beyond the window. */
 	check_int(stats().in_memory, 1);
 	check_int(tw_durable_find(scene.set, far_id, &info, 1), -ETIMEDOUT);
 	scene_settle();
@@ -236,7 +243,10 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 	check_last_run(SECOND + 2 * MINUTE);
 }
 
-/* Its clock is ahead of the wall clock, where nothing of this is near. */
+/*
+ * After a step back the clock of elapsed time is ahead of the wall clock. By the wall clock, none
+ * of these timers is near.
+ */
 Test(durable_elapsed, what_comes_near_is_loaded_by_its_own_clock, .init = setup, .fini = scene_end)
 {
 	struct tw_durable_id far_id, dead_id;
@@ -298,7 +308,7 @@ Test(durable_elapsed, after_a_crash_its_starts_are_stored_by_its_own_clock, .ini
 	check_int(scene.disk->clocks, 2);
 }
 
-/* A page of one, as tw_durable_list() asks for it, but without waiting. */
+/* Asks for a page of one timer, as tw_durable_list() does, but without waiting. */
 static struct tw_durable_info list_one(const struct tw_durable_info *after)
 {
 	struct tw_durable_id none = {0, 0};
@@ -455,7 +465,7 @@ Test(durable_elapsed, a_store_that_cannot_is_rejected, .init = setup, .fini = sc
 	scene.options.store = disk_store_least(scene.disk);
 	check_int(tw_durable_open(scene.engine, kinds, 1, &scene.options, &set), 0);
 	check_int(tw_durable_close(set, TW_NEVER), 0);
-	/* Without such kinds no store is asked for its clock. */
+	/* Without kinds that count elapsed time, the set does not ask the store for a clock. */
 	check_int(scene.disk->clocks, 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Odd inputs: each call must return its code, and must not be done in part. */
+/* Invalid arguments: each call must return its code, and must have no partial effect. */
 #include "scene.h"
 
 #include "child.h"
@@ -88,7 +88,7 @@ Test(durable_input, options_are_checked, .init = scene_make, .fini = scene_end)
 	check_int(tw_durable_options_init(&options, 8), -EINVAL);
 	check_int(tw_durable_options_init(&options, 8192), -E2BIG);
 	check_int(tw_durable_open(scene.engine, kinds, 1, NULL, &set), -EINVAL);
-	/* Without a store. */
+	/* The options have no store. */
 	check_int(tw_durable_open(scene.engine, kinds, 1, &scene.options, &set), -EINVAL);
 	scene.options.store = disk_store(scene.disk);
 	REFUSED(flags, 1);
@@ -107,7 +107,7 @@ Test(durable_input, options_are_checked, .init = scene_make, .fini = scene_end)
 	REFUSED(catch_up_per_s, 0);
 	REFUSED(clock_step_max_ns, 1);
 	REFUSED(size, 16);
-	/* The store is still the caller's. From here on it belongs to the call. */
+	/* Until here the caller owns the store. The next call takes it over, even if it fails. */
 	check_int(tw_durable_open(NULL, kinds, 1, &scene.options, &set), -EINVAL);
 	cr_assert(set == NULL);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers that are too late for their run, and the bound on the bytes of those in memory.
+ * Timers that are too late for their run, and the bound on the bytes of timers in memory.
  *
- * Seen to fail: a run that is late by `late_ns` exactly and counts; one that is later and does
- * not; a greatest lag that follows the last one; a timer that is late by the bound exactly and
- * does not run; one that is too late and runs; a hook whose result is not taken; bytes that are
- * not given back; a load that does not stop at the bound, or that does not go on.
+ * Seen to fail with these defects: a run that is late by exactly `late_ns` and counts as late; one
+ * that is later and does not count; a maximum lag that follows the last lag; a timer that is late
+ * by exactly the bound and does not run; one that is too late and runs; a hook whose result is
+ * ignored; bytes that are not given back; a load that does not stop at the bound, or does not
+ * continue.
  */
 #include "scene.h"
 
@@ -34,7 +35,7 @@ static struct tw_durable_stats stats(void)
 	return ret;
 }
 
-/* A timer of the kind `late` that was due so long ago, when the set opens. */
+/* Opens the set with a timer of the kind `late` that was due this long ago. */
 static struct tw_durable_id open_late(int64_t late_ns)
 {
 	struct tw_durable_id id;
@@ -99,7 +100,7 @@ Test(durable_late, the_result_of_the_hook_counts, .init = scene_make, .fini = sc
 	scene_open();
 	check_int(reports, 1);
 	check_int(scene.disk->rows, 1);
-	/* The next one is in time. */
+	/* The second deadline is in time, so the hook is not called again. */
 	scene_pass(2 * SECOND);
 	check_int(reports, 1);
 	check_int(scene.run_count, 2);
@@ -120,7 +121,7 @@ Test(durable_late, a_letter_that_is_given_up_by_the_hook_is_dead, .init = scene_
 	check_int(disk_dead(scene.disk), 1);
 }
 
-/* Opens the set so long after the deadline of its only timer, which runs then. */
+/* Opens the set this long after the deadline of its only timer, which then runs. */
 static void lag_by(int64_t lag_ns)
 {
 	(void)scene_schedule(&plain, SECOND, "a");
@@ -191,7 +192,7 @@ Test(durable_late, near_bytes_max_bounds_what_is_read, .init = scene_make, .fini
 	cr_assert(bytes >= 65536 && bytes < 65536 + 2 * ROW_BYTES, "%llu bytes",
 		  (unsigned long long)bytes);
 	cr_assert(stats().in_memory < 65);
-	/* The rest follows as they leave. */
+	/* As timers leave the memory, the set loads the rest. */
 	scene_pass(62 * SECOND);
 	check_int(scene.run_count, ROWS);
 	check_int(stats().memory_bytes, 0);
@@ -228,7 +229,7 @@ static void load_takes_long(void)
 	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + 5 * SECOND), 0);
 }
 
-/* Seen to fail: a delay that counts from the end of the load. */
+/* Seen to fail with this defect: a delay that counts from the end of the load. */
 Test(durable_late, a_load_that_takes_long_makes_no_timer_late, .init = scene_make,
      .fini = scene_end)
 {

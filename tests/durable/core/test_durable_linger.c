@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The linger of a kind: a new timer waits so long for its commit, and is never written if it ends
+ * The linger of a kind: a new timer waits this long for its commit, and is never written if it ends
  * meanwhile.
  *
- * Seen to fail: a linger that nothing ends but its time (a flush, a close, a request, a step of the
- * clock, too many bytes, a failure); a run that waits for the end of the linger; a linger beyond the
- * deadline; bytes that are not counted, or not given back.
+ * Seen to fail with these defects: a linger that ends only by its time, and not by a flush, a
+ * close, a request, a step of the clock, too many bytes, or a failure; a run that waits for the end
+ * of the linger; a linger beyond the deadline; bytes that are not counted, or not given back.
  */
 #include "scene.h"
 
@@ -17,7 +17,7 @@ static struct tw_durable_stats stats(void)
 	return ret;
 }
 
-/* A timer of the kind `patient`, a second later. */
+/* Schedules a timer of the kind `patient` and lets a second pass. */
 static struct tw_durable_id linger_one(int64_t delay_ns, const char *payload)
 {
 	struct tw_durable_id id = scene_schedule(&patient, delay_ns, payload);
@@ -25,7 +25,7 @@ static struct tw_durable_id linger_one(int64_t delay_ns, const char *payload)
 	scene_pass(SECOND);
 	check_int(scene.disk->puts, 0);
 	check_int(scene.set->linger_count, 1);
-	/* Its place among the staged timers is free. */
+	/* A lingering timer does not occupy a place among the staged timers. */
 	cr_assert(scene.set->slots[id.serial & scene.set->slot_mask] == NULL);
 	return id;
 }
@@ -71,7 +71,7 @@ Test(durable_linger, a_survivor_is_stored_at_the_end_of_the_linger, .init = scen
 	scene_pass(2 * SECOND);
 	check_int(scene.disk->puts, 1);
 	check_int(scene_ack(payload).outcome, TW_DURABLE_DONE);
-	/* It is far, and leaves the memory. */
+	/* The timer is far from due, so the set drops it from memory. */
 	check_int(stats().in_memory, 0);
 	check_int(tw_durable_cancel(scene.set, id, payload + 1), -EINPROGRESS);
 	scene_settle();
@@ -103,7 +103,7 @@ Test(durable_linger, a_retry_does_not_wait_for_the_linger, .init = scene_make, .
 	id = linger_one(2 * SECOND, "a");
 	scene_pass(2 * SECOND);
 	check_int(scene.run_count, 1);
-	/* Stored, long before the end of the linger. */
+	/* The retry has stored the timer long before the end of the linger. */
 	cr_assert(disk_find(scene.disk, id) != NULL);
 	check_int(disk_find(scene.disk, id)->attempt, 1);
 	due_ns = disk_find(scene.disk, id)->due_ns;
@@ -152,7 +152,7 @@ Test(durable_linger, a_flush_ends_it, .init = scene_make, .fini = scene_end)
 {
 	scene_open();
 	(void)linger_one(60 * SECOND, "a");
-	/* Nobody answers in time here, but the request stays. */
+	/* No I/O thread answers in time here, but the request stays. */
 	check_int(tw_durable_flush(scene.set, 1), -ETIMEDOUT);
 	scene_settle();
 	check_int(scene.disk->puts, 1);
@@ -245,7 +245,7 @@ Test(durable_linger, ended_ones_make_room_for_others, .init = scene_make, .fini 
 			check_int(tw_durable_cancel(scene.set, ids[i], NULL), TW_DURABLE_ABSORBED);
 	}
 	cr_assert(stats().staged_bytes <= 65536 / 2);
-	/* Those that live linger on. */
+	/* The timers that were not cancelled continue to linger. */
 	check_int(scene.disk->puts, 0);
 	for (int i = 0; i < MANY; i++) {
 		(void)scene_schedule(&patient, 60 * SECOND, "a");

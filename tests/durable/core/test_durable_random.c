@@ -67,7 +67,7 @@ static void random_cancel(struct random *bits)
 	timer->unsure = true;
 }
 
-/* Updates the list by the acknowledgements and runs since the last call. */
+/* Updates the list from the acknowledgements and runs since the last call. */
 static void look(void)
 {
 	for (; checked < scene.ack_count; checked++) {
@@ -91,7 +91,7 @@ static void look(void)
 			cr_assert(scene.runs[i].boot_ns >= timer->due_ns, "early");
 		if (!timer->moved && !timer->elapsed)
 			check_int(scene.runs[i].due_ns, timer->due_ns);
-		/* No run was under way at a kill, so none is repeated. */
+		/* No timer may run twice, because no run was under way at a kill. */
 		check_int(++timer->runs, 1);
 	}
 	scene.run_count = 0;

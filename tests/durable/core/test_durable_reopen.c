@@ -50,7 +50,7 @@ Test(durable_reopen, a_run_that_was_under_way_runs_again_with_the_next_attempt, 
 	check_int(scene.run_count, 2);
 	check_int(scene.runs[1].attempt, 2);
 	cr_assert(scene.runs[1].id.serial == id.serial);
-	/* After an unclean end the start was stored before the run. */
+	/* After an unclean end, the set stores the start before the run. */
 	check_int(scene.disk->starts, 2);
 	check_int(scene.disk->rows, 0);
 }
@@ -101,7 +101,7 @@ Test(durable_reopen, a_payload_that_kills_the_process_ends_among_the_dead_letter
 		scene_kill();
 		scene_pass(SECOND);
 	}
-	/* attempts_max is 2. */
+	/* attempts_max is 2, so there is no third run. */
 	check_int(scene.run_count, 2);
 	check_int(disk_dead(scene.disk), 1);
 }
@@ -203,7 +203,10 @@ Test(durable_reopen, a_failed_commit_is_unknown_and_ends_everything, .init = sce
 	check_int(scene.run_count, 0);
 	check_int(tw_durable_close(scene.set, 0), -EIO);
 	scene.disk->fault_at = 0;
-	/* It was there: the same id again is no second timer. */
+	/*
+	 * The store has the timer, although the outcome was unknown. Sending it again under the
+	 * same id must not add a second one.
+	 */
 	scene_open();
 	for (size_t i = 0; i < scene.ack_count; i++)
 		id = scene.acks[i].outcome == TW_DURABLE_UNKNOWN ? scene.acks[i].id : id;
@@ -329,7 +332,10 @@ static uint64_t paused_kinds(void)
 	return stats.paused_kinds;
 }
 
-/* Seen to fail: an open that does not look; the byte of another kind. */
+/*
+ * Seen to fail with these defects: an open that does not look; an open that reads the byte of
+ * another kind.
+ */
 Test(durable_reopen, kinds_that_the_store_marks_are_paused, .init = scene_make, .fini = scene_end)
 {
 	scene_open();
@@ -346,7 +352,7 @@ Test(durable_reopen, kinds_that_the_store_marks_are_paused, .init = scene_make, 
 	check_int(paused_kinds(), 0);
 	scene_pass(NS_PER_MS);
 	check_int(scene.run_count, 2);
-	/* The mark is not the set's to take away. */
+	/* The mark belongs to the store. A resume of the set does not remove it. */
 	scene_reopen();
 	check_int(paused_kinds(), 1);
 }

@@ -3,9 +3,10 @@
  * Conditions that restrict a set, alone and together: a log that is too long, a full store, a step
  * of the clock.
  *
- * Seen to fail: a full store that ends the hold of a step, and whose end forgets the held timers; a
- * step that ends the refusal of a long log; a log of exactly the bound that counts as too long; a
- * long log that holds runs or ends; a state that is reported twice.
+ * Seen to fail with these defects: a full store that ends the hold after a step; the end of a full
+ * store that forgets the held timers; a step that ends the refusal because of a long log; a log of
+ * exactly the bound that counts as too long; a long log that holds runs or ends; a state that is
+ * reported twice.
  */
 #include "scene.h"
 
@@ -47,7 +48,7 @@ static void step(int64_t ns)
 	scene_pass(2 * SECOND);
 }
 
-/* The next commit finds no space for a new timer. */
+/* Lets the store be full in the commit of one new timer. */
 static void fill_once(const char *payload)
 {
 	scene.disk->fault_at = scene.disk->commits + 1;

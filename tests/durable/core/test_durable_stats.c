@@ -2,9 +2,9 @@
 /*
  * The measurements of a set, and its newer counters.
  *
- * Seen to fail: acknowledgements that count from the commit; a refused timer among them; a failed
- * commit that counts; unknown outcomes that are not counted; a clock that was set back and counts as
- * a long time; a lateness that only late runs have.
+ * Seen to fail with these defects: acknowledgements measured from the commit; a refused timer among
+ * them; a failed commit that counts; unknown outcomes that are not counted; a clock that was set
+ * back and counts as a long time; a lateness that only late runs have.
  */
 #include "scene.h"
 
@@ -38,7 +38,7 @@ Test(durable_stats, each_stored_timer_counts_from_its_schedule, .init = scene_ma
 	ack = measured(TW_DURABLE_MEASUREMENT_ACK);
 	check_int(ack->count, 5);
 	check_int(ack->max_ns, 0);
-	/* No step comes for 3 s, by the wall clock too. */
+	/* The I/O thread makes no step for 3 s. The wall clock advances too. */
 	(void)scene_schedule(&plain, 3600 * SECOND, "far");
 	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + 3 * SECOND), 0);
 	scene_settle();

@@ -98,7 +98,7 @@ static void close_all(void)
 	disk_destroy(disk);
 }
 
-/* Short ones are of all kinds. */
+/* Timers with a short delay are of all kinds. */
 static const struct tw_durable_kind *kind_for(unsigned long number, int64_t delay_ns)
 {
 	if (delay_ns >= TW_S(1) || number % 2 == 0)
@@ -200,7 +200,7 @@ Test(durable_threads, a_flush_waits_for_what_was_staged_and_finds_see_it)
 	close_all();
 }
 
-/* By pages of three, with a timer that ends between two of them. */
+/* Lists in pages of three, with a timer that ends between two pages. */
 Test(durable_threads, timers_are_listed_in_the_order_of_their_deadlines)
 {
 	struct tw_durable_info page[3] = {{.size = sizeof *page}}, last = {.size = sizeof last};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each call has two names, and this file replaces both. So no name may be a macro for the other. */
+/*
+ * libc declares each call under two names, and this file replaces both. So no name may be a macro
+ * for the other.
+ */
 #undef _FILE_OFFSET_BITS
 
 #include "disk.h"
@@ -20,20 +23,20 @@
 enum {
 	FILES = 32,
 	DESCRIPTORS = 1024,
-	NAME = 512, /* bytes of a path; longer ones end the test */
+	NAME = 512, /* bytes of a path; a longer one ends the test */
 };
 
-/* A name, the contents it has now, and the contents it has after a power loss; NULL: no file. */
+/* A name: its contents now, and after a power loss. NULL: no file. */
 struct name {
 	char path[NAME];
 	struct image *now, *durable;
 };
 
 static struct {
-	char directory[NAME]; /* "": nothing is watched */
+	char directory[NAME]; /* "": the disk watches nothing */
 	struct name names[FILES];
 	int count;
-	struct image *images[4 * FILES]; /* all that ever were, to be freed in the end */
+	struct image *images[4 * FILES]; /* all images ever created, to free them at the end */
 	int image_count;
 	struct image *opened[DESCRIPTORS];
 	bool is_directory[DESCRIPTORS];
@@ -56,7 +59,10 @@ static struct image *image_new(void)
 	return disk.images[disk.image_count++] = image_create();
 }
 
-/* The name of a file of the directory, made if it is new; NULL elsewhere. */
+/*
+ * Returns the name of a file of the directory, and creates it if it is new. Returns NULL for other
+ * files.
+ */
 static struct name *name_of(const char *path)
 {
 	size_t length = strlen(disk.directory);
@@ -74,7 +80,7 @@ static struct name *name_of(const char *path)
 	return &disk.names[disk.count++];
 }
 
-/* Whether files of this name live in memory only, as far as SQLite is concerned. */
+/* Whether a file of this name exists only in memory, as far as SQLite is concerned. */
 static bool is_shared_memory(const char *path)
 {
 	size_t length = strlen(path);
@@ -252,7 +258,7 @@ int ftruncate(int fd, off_t length)
 	return truncate_watched(fd, length);
 }
 
-/* The names of the directory become durable as they are. */
+/* Makes all names of the directory durable as they are. */
 static void names_sync(void)
 {
 	for (int i = 0; i < disk.count; i++)
@@ -393,7 +399,7 @@ void disk_restart(enum disk_loss loss, uint64_t seed)
 	char directory[NAME];
 
 	disk_heal();
-	/* Not watched while the files are made again. */
+	/* Stops watching while it writes the files again. */
 	snprintf(directory, sizeof(directory), "%s", disk.directory);
 	if (loss != DISK_KEEP)
 		disk.directory[0] = '\0';

@@ -32,33 +32,36 @@ enum disk_call {
 	DISK_CALLS,
 };
 
-/* As the error of disk_fail(): the call handles a part of the bytes only. */
+/* An error for disk_fail(): the call handles only a part of the bytes. */
 #define DISK_SHORT (-1)
 
 enum disk_loss {
-	DISK_KEEP,   /* only the process ended: nothing is lost */
-	DISK_DROP,   /* nothing survives that was not synced */
-	DISK_RANDOM, /* each sector and each name survives by chance */
+	DISK_KEEP,   /* only the process ends: nothing is lost */
+	DISK_DROP,   /* everything is lost that was not synced */
+	DISK_RANDOM, /* each sector and each name is kept or lost at random */
 };
 
-/* Watches the files of `directory`, an absolute path. What they hold now is durable. */
+/* Watches the files of `directory`, an absolute path. Their present contents are durable. */
 void disk_begin(const char *directory);
 void disk_end(void);
 
-/* From now on, the `nth` call (from 1) fails by `error`, and if `sticky` each later one too. */
+/* From now on the `nth` call (from 1) fails with `error`; if `sticky`, each later one too. */
 void disk_fail(enum disk_call call, uint64_t nth, int error, bool sticky);
 /* From now on, the `nth` call that is not a read, and all later ones, do nothing and fail. */
 void disk_die(uint64_t nth);
-/* Faults and death are over. */
+/* Ends all faults, and the death. */
 void disk_heal(void);
 
-/* Calls, and bytes written, since disk_begin(). */
+/* Returns the number of calls, and of bytes written, since disk_begin(). */
 uint64_t disk_count(enum disk_call call);
 uint64_t disk_bytes(void);
 /* Whether the fault or the death has happened. */
 bool disk_struck(void);
 
-/* No file of the directory may be open. Heals, then leaves what `loss` does by `seed`. */
+/*
+ * Ends all faults, then loses what `loss` says, chosen by `seed`. No file of the directory may be
+ * open.
+ */
 void disk_restart(enum disk_loss loss, uint64_t seed);
 
 #endif

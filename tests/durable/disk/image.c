@@ -26,7 +26,7 @@ struct image {
 	struct change *first, **last;
 };
 
-/* The test cannot go on without memory. */
+/* Ends the test if there is no memory. */
 static void *need(void *memory)
 {
 	if (memory == NULL)
@@ -132,7 +132,7 @@ void image_sync(struct image *image, bool failed)
 	changes_free(image);
 }
 
-/* Puts the sectors of a write that chance keeps. */
+/* Writes the sectors of a write that chance keeps. */
 static void put_torn(struct image *image, const struct change *change, struct random *random)
 {
 	uint64_t at = change->offset, end = change->offset + change->count;
@@ -150,7 +150,10 @@ static void put_torn(struct image *image, const struct change *change, struct ra
 
 static void survive(struct image *image, const struct change *change, struct random *random)
 {
-	/* Half of the changes stay or go as a whole, so that long torn tails are not the rule. */
+	/*
+	 * Half of the changes are kept or lost as a whole. Otherwise nearly every long write would
+	 * be torn.
+	 */
 	uint64_t fate = random_below(random, 4);
 
 	if (fate == 0)

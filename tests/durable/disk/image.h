@@ -12,15 +12,15 @@ struct image;
 
 struct image *image_create(void);
 void image_free(struct image *image);
-/* Takes the contents of the real file as durable. */
+/* Reads the real file. Its contents count as durable. */
 void image_load(struct image *image, const char *path);
 
 void image_write(struct image *image, uint64_t offset, const void *bytes, size_t count);
 void image_truncate(struct image *image, uint64_t length);
-/* The changes since the last sync become durable, or, if it failed, never will. */
+/* Makes the changes since the last sync durable. If the sync failed, they never will be. */
 void image_sync(struct image *image, bool failed);
 
-/* Writes what survives to the real file. */
+/* Writes to the real file what survives. */
 void image_restore(const struct image *image, const char *path, enum disk_loss loss,
 		   struct random *random);
 

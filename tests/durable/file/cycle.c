@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-	COMMITS = 6, /* of a session */
-	MORE = 3,    /* after a failure */
+	COMMITS = 6, /* commits in a session */
+	MORE = 3,    /* commits after a failure */
 };
 
 static void clear(const char *path)
@@ -31,7 +31,10 @@ static void clear(const char *path)
 
 void cycle_create(struct cycle *cycle)
 {
-	/* In memory, if possible: the simulated disk decides what survives, not the real one. */
+	/*
+	 * Uses a file system in memory if possible. The simulated disk decides what survives, so
+	 * the real disk does not matter.
+	 */
 	snprintf(cycle->directory, sizeof(cycle->directory), "%s/tickwheel-durable-XXXXXX",
 		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	if (mkdtemp(cycle->directory) == NULL)
@@ -54,7 +57,9 @@ void cycle_begin(struct cycle *cycle, uint64_t seed)
 	model_init(&cycle->model, cycle->path, seed);
 }
 
-/* After an unknown end nothing may be done any more: it would lie behind what may be lost. */
+/*
+ * After an unknown end the store must refuse each call. It would write after data that may be lost.
+ */
 static void final_check(struct model *model, int result)
 {
 	struct tw_durable_op op = {.type = TW_DURABLE_OP_DELETE, .row = {.id = {1, INT64_MAX}}};
@@ -72,14 +77,17 @@ static int session(struct cycle *cycle, bool clean)
 	struct model *model = &cycle->model;
 	int result = model_open(model);
 
-	/* Which of the states the store has is known before more is done. */
+	/* First finds out which of the possible states the store has. */
 	if (result == 0 && (model->unknown || model->trimmed) && !model_check(model))
 		result = -ECANCELED;
 	if (result == 0)
 		model->unknown = model->trimmed = false;
 	for (int i = 0; i < COMMITS && result == 0; i++) {
 		result = model_commit(model);
-		/* The store says that nothing was done. On a full disk, ends go on. */
+		/*
+		 * After these codes the commit did nothing. On a full disk, ends must still be
+		 * written.
+		 */
 		if (result == -ENOSPC)
 			result = model_commit_ends(model);
 		if (result == -EAGAIN || result == -ENOSPC)
@@ -122,7 +130,7 @@ bool cycle_survives(struct cycle *cycle)
 		good = model_commit(model) == 0;
 	if (!good && model->failure[0] == '\0')
 		snprintf(model->failure, sizeof(model->failure), "a commit fails");
-	/* The process ends without another call to the disk, and the power with it. */
+	/* The process and the power end without another call to the disk. */
 	disk_die(1);
 	model_close(model, false);
 	disk_restart(DISK_DROP, 0);

@@ -8,27 +8,27 @@
 #include "disk.h"
 #include "model.h"
 
-/* A directory of this process, for a store that is named by the model. */
+/* The directory of this process. The model names the store in it. */
 struct cycle {
 	char directory[64], path[80];
 	struct model model;
 };
 
-/* Makes the directory. */
+/* Creates the directory. */
 void cycle_create(struct cycle *cycle);
 /* Removes it with all its files. */
 void cycle_destroy(struct cycle *cycle);
-/* An empty directory, a new model, and a disk that is watched. */
+/* Empties the directory, resets the model, and watches the disk. */
 void cycle_begin(struct cycle *cycle, uint64_t seed);
 
 /*
- * Opens the store and commits, `sessions` times. Stops at the first code that is not 0, and closes
- * the store. -EAGAIN and -ENOSPC of a commit are no such codes. Returns the code.
+ * Opens the store and commits, `sessions` times. At the first code that is not 0, stops, closes the
+ * store, and returns the code. It continues after -EAGAIN and -ENOSPC of a commit.
  */
 int cycle_run(struct cycle *cycle, int sessions);
 /*
- * Power and disk are whole again: the store must open and hold what was acknowledged, also after
- * more commits and another power loss. False: see the model's `failure`.
+ * With power and disk whole again, the store must open and hold everything acknowledged, also after
+ * more commits and another power loss. Returns false if not: see the model's `failure`.
  */
 bool cycle_survives(struct cycle *cycle);
 

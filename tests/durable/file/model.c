@@ -8,13 +8,13 @@
 #include <string.h>
 
 enum {
-	/* Serials that a model reserves at once. */
+	/* How many serials a model reserves in one call. */
 	RESERVED = 64,
 };
 
 #define SECOND INT64_C(1000000000)
 #define BUCKET (64 * SECOND)
-/* Deadlines lie in a dozen buckets around this time. */
+/* Deadlines are in a dozen buckets around this time. */
 #define ORIGIN (INT64_C(1764038000) * SECOND)
 
 const char *const model_kinds[MODEL_KINDS] = {"mail", "payment.notify", "x"};
@@ -67,7 +67,7 @@ void model_key_text(int key, char text[8])
 	text[2] = '\0';
 }
 
-/* The payload follows from the id, so that a mixed-up one is seen. */
+/* The payload is computed from the id, so that a payload of another timer is noticed. */
 void model_payload_fill(const struct model_timer *timer, unsigned char *bytes)
 {
 	for (uint32_t i = 0; i < timer->payload_bytes; i++)
@@ -98,7 +98,7 @@ static void drop(struct model_state *state, struct model_timer *timer)
 
 static int64_t due_choose(struct model *model)
 {
-	/* Now and then one before 1970, or at the end of time. */
+	/* Now and then chooses a time before 1970, or at the end of the range. */
 	switch (random_below(&model->random, 64)) {
 	case 0:
 		return -315619200 * SECOND + (int64_t)random_below(&model->random, 100);
@@ -132,9 +132,7 @@ static int serials_get(struct model *model)
 	return 0;
 }
 
-/*
- * Makes a chosen operation in the model. Returns the outcome, and sets `ret_id` as the store must.
- */
+/* Applies a put to the model. Returns the outcome and sets `ret_id`, both as the store must. */
 static int32_t expect_put(struct model_state *state, const struct model_timer *timer,
 			  struct tw_durable_id *ret_id)
 {
@@ -174,7 +172,7 @@ static int32_t expect_old(struct model_state *state, const struct tw_durable_op 
 	return TW_DURABLE_DONE;
 }
 
-/* The bytes that the rows of a batch point to. */
+/* The memory that the rows of a batch point to. */
 struct bytes {
 	char keys[MODEL_BATCH][8];
 	unsigned char payloads[MODEL_BATCH][MODEL_PAYLOAD];
@@ -194,12 +192,12 @@ static void put_choose(struct model *model, struct tw_durable_op *op, struct mod
 		.payload_bytes = (uint32_t)random_below(random, MODEL_PAYLOAD + 1),
 		.key = random_below(random, 8) == 0 ? (int)random_below(random, MODEL_KEYS) : -1,
 	};
-	/* One that ran before it was stored lies elsewhere from the start. */
+	/* A timer that ran before it was stored has a deadline in another bucket than its id. */
 	if (random_below(random, 16) == 0) {
 		timer->attempt = 1;
 		timer->due_ns = due_choose(model);
 	}
-	/* One whose outcome was unknown is sent again under its id. */
+	/* Sends a timer again under its id, as a caller does whose outcome was unknown. */
 	if (random_below(random, 16) == 0 && model->next.count > 0)
 		timer->id = model->next.timers[random_below(random, model->next.count)].id;
 	model_payload_fill(timer, bytes->payloads[at]);
@@ -226,7 +224,7 @@ static void old_choose(struct model *model, struct tw_durable_op *op)
 	op->row.id = (struct tw_durable_id){1, 1 + random_below(&model->random, 1000)};
 	if (state->count > 0 && random_below(&model->random, 32) != 0)
 		op->row.id = state->timers[random_below(&model->random, state->count)].id;
-	/* One that ended, which may have left something behind. */
+	/* Chooses a timer that has ended. Its rows may not be completely gone. */
 	if (model->gone_count > 0 && random_below(&model->random, 8) == 0)
 		op->row.id = model->gone[random_below(&model->random, model->gone_count < MODEL_GONE
 									      ? model->gone_count
@@ -249,7 +247,7 @@ static uint32_t type_choose(struct model *model, bool puts)
 	return types[random_below(&model->random, sizeof(types) / sizeof(types[0]))];
 }
 
-/* The outcome that the store must return. */
+/* What the store must return. */
 struct answer {
 	int32_t outcome;
 	struct tw_durable_id id;
@@ -310,7 +308,7 @@ static void answers_compare(struct model *model, const struct tw_durable_op *ops
 	}
 }
 
-/* Two codes say that nothing was done. */
+/* After two codes, -EAGAIN and -ENOSPC, nothing was done. */
 static bool unknown_after(int result)
 {
 	return result != 0 && result != -EAGAIN && result != -ENOSPC;
@@ -350,7 +348,7 @@ static bool ended_earlier(const struct model_timer *a, const struct model_timer 
 	return a->id.serial < b->id.serial;
 }
 
-/* The dead letter that ended first, and their number. */
+/* Returns the dead letter that ended first, and sets the number of dead letters. */
 static struct model_timer *dead_oldest(struct model_state *state, uint64_t *ret_count)
 {
 	struct model_timer *oldest = NULL;

@@ -62,7 +62,7 @@ static int walk_row(void *to, const struct tw_durable_row *row)
 	return row_compare(walk, row) ? 0 : -ECANCELED;
 }
 
-/* Loads all timers, a random number at once. */
+/* Loads all timers, a random number in each call. */
 static int walk_near(struct walk *walk)
 {
 	struct model *model = walk->model;
@@ -102,7 +102,7 @@ static int found_row(void *to, const struct tw_durable_row *row)
 	return row_compare(to, row) ? 0 : -ECANCELED;
 }
 
-/* Each timer by its id and by its key. */
+/* Looks up each timer by its id and by its key. */
 static bool finds_check(struct walk *walk)
 {
 	struct model *model = walk->model;
@@ -155,7 +155,7 @@ static bool state_check(struct model *model, struct model_state *state)
 	return finds_check(&walk) && clock_check(model, state) && model->failure[0] == '\0';
 }
 
-/* The store has this one, too, by what is known. */
+/* Checks whether the store has this state. If so, it is the state from now on. */
 static bool state_settle(struct model *model, struct model_state *state)
 {
 	model->failure[0] = '\0';

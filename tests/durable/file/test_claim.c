@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The claims of a process on its files, by numbers instead of files.
+ * The claims of a process on its files. The test uses numbers instead of files.
  *
- * Seen to fail: claims whose places are never free again (5,000 files in turn), a claim that looks at
- * the other places before it is written (two threads, then both have the file), a drop that is left out.
+ * Seen to fail with these defects: claims whose places are never free again (5,000 files in turn);
+ * a claim that looks at the other places before it is written (two threads then both have the
+ * file); a drop that is left out.
  */
 #include "check.h"
 #include "slowdown.h"

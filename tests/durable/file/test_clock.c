@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the file keeps for kinds that count elapsed time: the clock, and the near window of some kinds
- * only. And a file of version 1, which has no such table.
+ * What the file stores for kinds that count elapsed time: the clock, and a near window for some
+ * kinds only. Also: a file of version 1, which has no such table.
  *
- * Seen to fail: a migration that leaves the table out, or the version; a clock that is not synced, or
- * read without its checksum; a window that gives all kinds.
+ * Seen to fail with these defects: a migration that leaves the table out, or the version; a clock
+ * that is not synced, or read without its checksum; a window that returns all kinds.
  */
 #include "check.h"
 #include "model.h"
@@ -79,7 +79,7 @@ Test(clock, the_last_one_is_kept, .init = setup, .fini = teardown)
 	check_int(store.ops->clock_set(store.store, &first), 0);
 	check_clock(&first);
 	check_int(store.ops->clock_set(store.store, &second), 0);
-	/* As after a crash: without a clean close. */
+	/* The close is not clean, as after a crash. */
 	store.ops->close(store.store, 0);
 	check_int(try_open(), 0);
 	check_clock(&second);
@@ -116,7 +116,7 @@ Test(clock, a_damaged_one_is_found, .init = setup, .fini = teardown)
 	check_int(try_open(), 0);
 }
 
-/* Notes which serials were given, and of which kinds. */
+/* Records the serials and the kinds of the rows that were returned. */
 struct given {
 	uint64_t serials[8];
 	uint32_t kinds[8];
@@ -217,7 +217,7 @@ Test(clock, some_kinds_have_a_window_of_their_own, .init = setup, .fini = teardo
 
 	execute(version1);
 	check_int(try_open(), 0);
-	/* The most counts only those that are wanted. */
+	/* The limit of 2 counts only rows of the requested kinds. */
 	check_int(store.ops->near_kinds(store.store, mail, NULL, INT64_MAX, 2, note, &given), 0);
 	check_int(given.count, 2);
 	check_int(given.serials[0], 1);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files with damaged bytes, files that are cut, and random bytes. Calls may return -EUCLEAN, and
- * may miss rows whose pages are gone. If a page of noted ends is gone, their timers may come back.
- * But a row that the store returns must be as it was put, and nothing may crash.
+ * Files with damaged bytes, truncated files, and random bytes. Calls may return -EUCLEAN, and may
+ * miss rows whose pages are gone. If a page of stored ends is gone, their timers may return. But
+ * each row that the store returns must be as it was put, and nothing may crash.
  *
- * Seen to fail: a row that is read without its checksum; a checksum that leaves out the deadline.
+ * Seen to fail with these defects: a row that is read without its checksum; a checksum that leaves
+ * out the deadline.
  */
 #include "check.h"
 #include "model.h"
@@ -29,7 +30,7 @@ static char directory[64], path[80];
 static unsigned char *whole, *damaged;
 static size_t length;
 static struct model model, copy;
-/* All timers that were pending once. */
+/* All timers that have ever been pending. */
 static struct model_timer seen[SEEN_MAX];
 static size_t seen_count;
 
@@ -125,7 +126,7 @@ static const struct model_timer *find(const struct model_timer *timers, size_t c
 	return NULL;
 }
 
-/* A row that is given must be one of the model, or one that ended, byte for byte. */
+/* A returned row must be one of the model's, or one that ended, byte for byte. */
 static int judge(void *to, const struct tw_durable_row *row)
 {
 	const struct model_timer *now = find(model.now.timers, model.now.count, row);
@@ -164,21 +165,21 @@ static void damage(struct random *random, uint64_t trial)
 
 	memcpy(damaged, whole, length);
 	switch (trial % 5) {
-	case 0: /* one bit */
+	case 0: /* flips one bit */
 		damaged[at] ^= (unsigned char)(1 << random_below(random, 8));
 		break;
-	case 1: /* noise over some bytes */
+	case 1: /* overwrites some bytes with noise */
 		for (size_t i = at; i < length && i < at + 64; i++)
 			damaged[i] = (unsigned char)random_next(random);
 		break;
-	case 2: /* an empty page */
+	case 2: /* empties a page */
 		memset(damaged + at / PAGE * PAGE, 0, PAGE);
 		break;
-	case 3: /* a page of elsewhere */
+	case 3: /* copies another page */
 		memcpy(damaged + at / PAGE * PAGE,
 		       whole + random_below(random, length / PAGE) * PAGE, PAGE);
 		break;
-	default: /* many bytes */
+	default: /* overwrites many bytes */
 		for (int i = 0; i < 200; i++)
 			damaged[random_below(random, length)] = (unsigned char)random_next(random);
 	}
@@ -216,7 +217,7 @@ Test(damage, cut_file_is_refused_or_gives_no_wrong_row, .init = setup, .fini = t
 	}
 }
 
-/* Each byte of a payload counts. */
+/* The checksum must cover each byte of a payload. */
 Test(damage, flipped_bit_in_a_payload_is_seen, .init = setup, .fini = teardown)
 {
 	int tried = 0;
@@ -233,7 +234,10 @@ Test(damage, flipped_bit_in_a_payload_is_seen, .init = setup, .fini = teardown)
 			payload[b] =
 				(unsigned char)(timer->id.serial * 31 + b * 7 + timer->version);
 		memcpy(damaged, whole, length);
-		/* Old copies of the row may be left in free parts of pages: all are damaged. */
+		/*
+		 * Free parts of pages may still have old copies of the row, so this damages all
+		 * copies.
+		 */
 		for (at = damaged; (at = memmem(at, length - (size_t)(at - damaged), payload,
 						timer->payload_bytes)) != NULL;)
 			at[20] ^= 1;
@@ -245,7 +249,10 @@ Test(damage, flipped_bit_in_a_payload_is_seen, .init = setup, .fini = teardown)
 	check_int(tried, 20);
 }
 
-/* Changes a column behind the checksum's back. Only rows with a small attempt stay in range. */
+/*
+ * Changes a column without changing the checksum. Only rows with a small attempt number stay in
+ * range.
+ */
 static void column_change(const char *sql)
 {
 	struct judged judged = {0};
@@ -299,7 +306,7 @@ static int find_any(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* A search for a timer also reads pointers and keys. */
+/* A search for a timer also reads pointers and keys, so damage there must be noticed. */
 Test(damage, pointers_and_keys_count, .init = setup, .fini = teardown)
 {
 	sqlite3 *db = NULL;

@@ -107,7 +107,10 @@ Test(disk, commits_without_sync_are_lost_with_the_power_only, .init = setup, .fi
 	check_at_least(losses("PRAGMA synchronous = OFF", DISK_RANDOM), 1);
 }
 
-/* SQLite takes the readable, never durable end of a log for committed, and appends to it. */
+/*
+ * SQLite alone takes the end of the log, which is readable but never durable, for committed, and
+ * appends to it.
+ */
 Test(disk, sqlite_alone_loses_commits_after_a_failed_sync, .init = setup, .fini = teardown)
 {
 	bool struck = true;

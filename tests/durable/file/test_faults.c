@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The n-th call of a kind fails, for all n. Each code of the store must be true. After 0 the commit
- * is durable. After -EAGAIN and -ENOSPC it did nothing. After any other code either may hold, and
- * the store accepts no further commit.
+ * is durable. After -EAGAIN and -ENOSPC it did nothing. After any other code either is possible,
+ * and the store accepts no further commit.
  *
- * Seen to fail: a full disk that freezes the store, a failed write that does not, a rollback after
- * which the bounds of the inbox are not read again, a failed read during the removal of dead letters
- * that does not freeze the store.
+ * Seen to fail with these defects: a full disk that freezes the store; a failed write that does
+ * not; a rollback after which the bounds of the inbox are not read again; a failed read during the
+ * removal of dead letters that does not freeze the store.
  */
 #include "check.h"
 #include "cycle.h"
@@ -91,7 +91,7 @@ Test(faults, read_that_fails)
 	fail_everywhere(DISK_READ, DISK_SHORT, false);
 }
 
-/* The disk is full from a moment on: ends are still written, new timers are refused. */
+/* The disk is full from some call on. Ends must still be written, and new timers refused. */
 Test(faults, full_disk_lets_ends_go_on)
 {
 	int refused = 0;

@@ -5,7 +5,8 @@
  * uses the store and keeps the model in memory that the parent shares. The parent opens the store
  * after the child's end, and compares.
  *
- * Seen to fail: a moved row that stays, serials that are reserved without a commit.
+ * Seen to fail with these defects: a moved row that stays; serials that are reserved without a
+ * commit.
  */
 #include "check.h"
 #include "model.h"
@@ -26,7 +27,7 @@ enum {
 
 static char directory[64], path[80];
 static struct model *model;
-static uint64_t passed, kill_at; /* 0: never */
+static uint64_t passed, kill_at; /* 0: the child is never killed */
 
 void twi_test_point(const char *name)
 {
@@ -58,7 +59,7 @@ static void child_run(uint64_t nth)
 	_exit(0);
 }
 
-/* Returns whether the child was killed, and not at its end. */
+/* Returns false if the child reached its end. */
 static bool child_killed(uint64_t nth)
 {
 	pid_t child = fork();
@@ -95,7 +96,9 @@ Test(kill, at_each_point_loses_nothing_acknowledged)
 		model->next = model->now;
 		killed = child_killed(nth);
 		kill_at = 0;
-		/* Killed in a commit, perhaps: then the file has one of the two states. */
+		/*
+		 * The kill may have been inside a commit. Then the file has one of the two states.
+		 */
 		model->unknown = true;
 		check_int(model_open(model), 0);
 		cr_assert(model_check(model), "point %llu: %s", (unsigned long long)nth,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on a real file against a model, with an orderly or a sudden end of each
- * session.
+ * Random operations on a real file against a model. Each session ends with a clean close or
+ * suddenly.
  *
- * Seen to fail: a move that leaves its old row or its pointer, a delete that leaves the key, a row
- * in two tables, an id that is put twice, a load out of order.
+ * Seen to fail with these defects: a move that leaves its old row or its pointer; a delete that
+ * leaves the key; a row in two tables; an id that is put twice; a load out of order.
  */
 #include "check.h"
 #include "model.h"
@@ -66,7 +66,7 @@ Test(model, random_operations_with_reopen_other_seed, .init = setup, .fini = tea
 }
 
 /*
- * An orderly close stores the time exactly. After a sudden end the stored time may be up to two
+ * A clean close stores the time exactly. After an unclean end the stored time may be up to two
  * seconds old.
  */
 Test(model, highest_time_is_kept, .init = setup, .fini = teardown)

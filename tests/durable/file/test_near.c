@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two walks in order of deadline, a slice at a time, while timers come, move and end. Each slice is
- * compared with what a model has behind the walk's last row. The walks want different kinds, and
+ * Two walks in order of deadline, one slice at a time, while timers come, move and end. Each slice
+ * is compared with what a model has after the walk's last row. The walks want different kinds, and
  * the buckets have more timers than a plan (plan.h) keeps.
  *
- * Seen to fail: a new or moved timer that is not added to the plan; a timer given twice that moved
- * away and came back; a timer given from its old deadline; what a walk that was ended early did not
- * give; a plan that was cut and counts as whole; a walk that takes over the other's plan ahead of
- * it; a slice that ends early because timers of its plan have ended.
+ * Seen to fail with these defects: a new or moved timer that is not added to the plan; a timer
+ * returned twice that moved away and came back; a timer returned at its old deadline; rows lost
+ * that a walk had planned when it was ended early; a plan that was cut and counts as whole; a walk
+ * that takes over the other walk's plan ahead of it; a slice that ends early because timers of its
+ * plan have ended.
  */
 #include "check.h"
 #include "random.h"
@@ -27,7 +28,7 @@ enum {
 	BATCH = 12,
 	SLICE = 50,
 	WALKS = 2,
-	KINDS = 3, /* in the file; the last is unknown to the walks */
+	KINDS = 3, /* the last kind is in the file, but the walks do not know it */
 	KNOWN = 2,
 	PAYLOAD = 100,
 	STOP = -EXFULL,
@@ -44,7 +45,7 @@ struct timer {
 	bool pending;
 };
 
-/* Where a walk is, and what its slice gave. */
+/* The position of a walk, and what its last slice returned. */
 struct walk {
 	unsigned char kinds[KNOWN];
 	bool begun;
@@ -72,7 +73,10 @@ static void store_open(size_t kinds)
 
 static void setup(void)
 {
-	/* In memory, if possible: this test is about the order, and commits often. */
+	/*
+	 * Uses a file system in memory if possible, because this test commits often and does not
+	 * test durability.
+	 */
 	snprintf(directory, sizeof directory, "%s/tickwheel-durable-XXXXXX",
 		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	cr_assert(mkdtemp(directory) != NULL);
@@ -98,13 +102,13 @@ static uint64_t below(uint64_t limit)
 	return random_below(&randomness, limit);
 }
 
-/* Some deadlines are equal. */
+/* Deadlines are multiples of half a second, so some are equal. */
 static int64_t due_random(void)
 {
 	return BEGIN_NS + (int64_t)below((uint64_t)(SPAN_NS / SECOND) * 2) * (SECOND / 2);
 }
 
-/* Some are too long to be copied while their slice is read. */
+/* Some payloads are too long for the store to copy while it reads the slice. */
 static uint32_t payload_of(struct tw_durable_id id)
 {
 	return (uint32_t)(id.serial * 7 % PAYLOAD);
@@ -170,7 +174,7 @@ static void change(void)
 	commit(ops, count);
 }
 
-/* Timers of a kind that no walk wants, and that the next open does not know. */
+/* Puts timers of a kind that no walk wants, and that the next open does not know. */
 static void forgotten_put(void)
 {
 	static struct timer forgotten;
@@ -203,7 +207,9 @@ static bool before(const struct tw_durable_row *row, const struct tw_durable_row
 	return row->id.serial < other->id.serial;
 }
 
-/* What the model has next behind `last`. False: nothing up to `until_ns`. */
+/*
+ * Finds the row that follows `last` in the model. Returns false if there is none up to `until_ns`.
+ */
 static bool model_next(const struct walk *walk, int64_t until_ns, struct tw_durable_row *last,
 		       bool begun)
 {

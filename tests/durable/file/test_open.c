@@ -3,8 +3,8 @@
  * Which paths an open accepts, and how many processes may have a store open. Each rejection must
  * return its code, and must leave the file as it was.
  *
- * Seen to fail: a store without a claim, a lock that is dropped by a second open, a mode of 0644, a
- * foreign database that is turned into a store.
+ * Seen to fail with these defects: a store without a claim; a lock that is dropped by a second
+ * open; a mode of 0644; a foreign database that is turned into a store.
  */
 #include "check.h"
 #include "model.h"
@@ -212,7 +212,7 @@ Test(open, twice_in_one_process_is_busy, .init = setup, .fini = teardown)
 	check_int(model_open(&second), 0);
 }
 
-/* Returns what an open says in another process. */
+/* Opens the store in another process. Returns its code. */
 static int open_elsewhere(void)
 {
 	int status;
@@ -224,7 +224,7 @@ static int open_elsewhere(void)
 	return -WEXITSTATUS(status);
 }
 
-/* The second open of this process, which fails, must not drop the lock. */
+/* The second open of this process fails, and must not drop the lock. */
 Test(open, in_another_process_is_busy, .init = setup, .fini = teardown)
 {
 	check_int(model_open(&model), 0);
@@ -235,7 +235,7 @@ Test(open, in_another_process_is_busy, .init = setup, .fini = teardown)
 	check_int(open_elsewhere(), 0);
 }
 
-/* A child that lives on does not keep the lock of its parent. */
+/* A child that outlives its parent must not keep the parent's lock. */
 Test(open, forked_child_does_not_keep_the_lock, .init = setup, .fini = teardown)
 {
 	int pipe_fd[2];
@@ -267,7 +267,7 @@ Test(open, reader_sees_it_and_may_stay, .init = setup, .fini = teardown)
 		check_int(model_commit(&model), 0);
 	cr_assert(model_check(&model), "%s", model.failure);
 	model_close(&model, false);
-	/* The reader holds the log, so the log cannot be settled before the first commit. */
+	/* While the reader holds the log, the open cannot empty it. */
 	check_int(model_open(&model), -EBUSY);
 	check_int(sqlite3_close(db), SQLITE_OK);
 	check_int(model_open(&model), 0);
@@ -284,7 +284,7 @@ Test(open, foreign_write_is_noticed, .init = setup, .fini = teardown)
 	check_int(model_commit(&model), -ESTALE);
 }
 
-/* A writer that holds its lock for long: nothing is done, and the commit may be tried again. */
+/* A foreign writer holds its lock for long. The commit must do nothing, and can be tried again. */
 Test(open, foreign_lock_is_again, .init = setup, .fini = teardown)
 {
 	sqlite3 *db = NULL;
@@ -306,7 +306,7 @@ static int ignored(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Kinds are names: another order, and kinds that this process does not have. */
+/* The store finds kinds by name: in another order, or unknown to this process. */
 Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
 {
 	static const char *const turned[] = {"x", "new", "payment.notify", "mail"};
@@ -335,7 +335,7 @@ Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
 	cr_assert(model_check(&model), "%s", model.failure);
 }
 
-/* Opens it with these kinds; their marks go to *ret_paused. */
+/* Opens the store with these kinds. Stores the marks of paused kinds in *ret_paused. */
 static struct tw_durable_store paused_open(const char *const *kinds, size_t count,
 					   unsigned char *ret_paused)
 {
@@ -361,7 +361,10 @@ Test(open, marks_of_paused_kinds_stay, .init = setup, .fini = teardown)
 	check_int(store.ops->pause(store.store, 2, 0), 0);
 	check_int(store.ops->pause(store.store, 3, 1), -EINVAL);
 	store.ops->close(store.store, 0);
-	/* The mark of a kind that this process does not have is not shown, and stays. */
+	/*
+	 * The mark of a kind that this process does not have is not returned, and stays in the
+	 * file.
+	 */
 	store = paused_open(turned, 3, paused);
 	check_int(paused[0] * 100 + paused[1] * 10 + paused[2], 1);
 	check_int(store.ops->pause(store.store, 2, 0), 0);
@@ -380,7 +383,7 @@ Test(open, a_damaged_mark_is_noticed, .init = setup, .fini = teardown)
 
 	check_int(open_at(path), 0);
 	for (int i = 0; i < 2; i++) {
-		/* With a wrong checksum; and of a kind that is not there. */
+		/* First a wrong checksum, then a mark of a kind that does not exist. */
 		store = paused_open(kinds, 1, paused);
 		check_int(store.ops->pause(store.store, 0, 1), 0);
 		store.ops->close(store.store, 1);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The process, or the machine, stops at each call that the store makes to the disk. Afterwards the
- * store must open, and must hold all that was acknowledged. It must hold the last batch either as a
- * whole or not at all, and must not give a serial twice.
+ * store must open, and must hold everything that was acknowledged. It must hold the last batch
+ * either as a whole or not at all, and must not give out a serial twice.
  *
- * Seen to fail: a commit that does not sync, an open that does not sync the directory, serials
- * that are reserved without a commit, a pointer row that is not written, a moved row that stays, a
- * clock that is kept without a sync, dead letters that are removed in two commits.
+ * Seen to fail with these defects: a commit that does not sync; an open that does not sync the
+ * directory; serials that are reserved without a commit; a pointer row that is not written; a moved
+ * row that stays; a clock that is stored without a sync; dead letters that are removed in two
+ * commits.
  */
 #include "check.h"
 #include "cycle.h"
@@ -20,7 +21,7 @@ enum {
 
 static struct cycle cycle;
 
-/* How many calls lie between two stops: 1 in the long form. */
+/* How many calls lie between two stops. In the long form it is 1. */
 static uint64_t stride(void)
 {
 	const char *text = getenv("TESTS_DURABLE_STRIDE");
@@ -64,8 +65,9 @@ Test(power, torn_and_reordered_writes_lose_nothing_acknowledged)
 }
 
 /*
- * A failed sync leaves data that is readable and never durable. The next open must not build on
- * it. Seen to fail: an open that does not empty the log, a store that goes on after it.
+ * A failed sync leaves data that is readable but never durable. The next open must not build on it.
+ * Seen to fail with these defects: an open that does not empty the log; a store that continues
+ * after the failure.
  */
 Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 {
@@ -85,9 +87,9 @@ Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 
 /*
  * After a failed sync the next open stops at each of its calls. What it has copied into the
- * database by then may be durable, and the log that it was copied from may not.
+ * database by then may be durable, while the log that it was copied from may not be.
  *
- * Seen to fail: an open that does not write the log again.
+ * Seen to fail with this defect: an open that does not write the log again.
  */
 Test(power, failed_sync_and_loss_in_the_next_open_lose_nothing_acknowledged)
 {
@@ -114,7 +116,7 @@ Test(power, failed_sync_and_loss_in_the_next_open_lose_nothing_acknowledged)
 	cycle_destroy(&cycle);
 }
 
-/* The process is killed after the refusal, so that the refused batch may be there. */
+/* The power fails after the commit was refused, so the refused batch may be in the store. */
 Test(power, commit_whose_sync_failed_is_there_as_a_whole_or_not)
 {
 	bool struck = true;
@@ -182,7 +184,10 @@ static struct tw_durable_store store_open(const char *path)
 	return store;
 }
 
-/* Two letters are removed by their age, and two more by the number. False: it did not die. */
+/*
+ * The trim removes two letters by their age, and two more by the limit on their number. Returns
+ * false if the disk did not die.
+ */
 static bool trim_dies(uint64_t nth)
 {
 	struct tw_durable_store store = store_open(cycle.path);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of an old state keeps the log from starting again. The store says how long it is, goes
- * on, and uses the log again when the reader has ended.
+ * A reader of an old state prevents the log from starting again. The store reports the log's
+ * length, continues, and reuses the log when the reader has ended.
  *
- * Seen to fail: a log that counts only what was written since the last checkpoint; a length that
- * stays when the reader has ended and nothing more is written.
+ * Seen to fail with these defects: a length that counts only what was written since the last
+ * checkpoint; a length that stays when the reader has ended and nothing more is written.
  */
 #include "check.h"
 #include "model.h"
@@ -79,7 +79,7 @@ Test(reader, a_log_that_a_reader_needs_grows, .init = setup, .fini = teardown)
 	reader_begin();
 	commits(COMMITS);
 	before = log_bytes();
-	/* A commit writes two pages or more. */
+	/* Each commit writes at least two pages. */
 	check_at_least(before, 2 * COMMITS * 4096);
 	check_at_most(before, log_file_bytes());
 	commits(COMMITS);
@@ -100,7 +100,7 @@ Test(reader, the_log_is_used_again_when_the_reader_has_ended, .init = setup, .fi
 	size = log_file_bytes();
 	commits(COMMITS);
 	check_int(log_file_bytes(), size);
-	/* The bound of a checkpoint, and the pages of a batch. */
+	/* The limit: the pages at which the store makes a checkpoint, plus those of one batch. */
 	check_at_most(log_bytes(), 4096 * 100);
 	cr_assert(model_check(&model), "%s", model.failure);
 }

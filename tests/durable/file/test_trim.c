@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file removes dead letters by their age, and the oldest beyond a number.
+ * The file removes dead letters by their age, and the oldest ones beyond a number.
  *
- * Seen to fail: an order by the id instead of the end; a number that counts those which the age has
- * removed; more than the most; a removal that a reopen takes back.
+ * Seen to fail with these defects: an order by the id instead of the end; a count that includes
+ * letters removed by age; more removals than the call may make; a removal that a reopen undoes.
  */
 #include "check.h"
 #include "model.h"
@@ -54,7 +54,7 @@ static struct tw_durable_id id_of(int number)
 				      serial + (uint64_t)number};
 }
 
-/* Letter `number` of those with the smallest ids, ended at second `at`. */
+/* Buries a letter that ended at second `at`. Letters with smaller numbers have smaller ids. */
 static void bury(int number, int64_t at)
 {
 	struct tw_durable_op ops[2] = {
@@ -66,7 +66,7 @@ static void bury(int number, int64_t at)
 	check_int(ops[1].outcome, TW_DURABLE_DONE);
 }
 
-/* The first one ends last. */
+/* Buries all letters. The letter with the smallest id ends last. */
 static void bury_all(void)
 {
 	for (int i = 0; i < LETTERS; i++)
@@ -86,7 +86,7 @@ static int count_one(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* The letters that are left are 0 to `count` - 1. */
+/* The letters 0 to `count` - 1 must be left. */
 static void check_left(int count)
 {
 	int numbers[LETTERS + 2] = {0};
@@ -111,7 +111,7 @@ Test(trim, nothing_is_removed_within_the_bounds, .init = setup, .fini = teardown
 Test(trim, those_that_ended_before_a_time_are_removed, .init = setup, .fini = teardown)
 {
 	bury_all();
-	/* Seconds 1 to 4: the last four. */
+	/* The last four letters ended in the seconds 1 to 4. */
 	check_int(trim(UINT64_MAX, 5, 1000), 4);
 	check_left(LETTERS - 4);
 	check_int(trim(UINT64_MAX, 5, 1000), 0);
@@ -122,7 +122,7 @@ Test(trim, the_oldest_beyond_a_number_are_removed, .init = setup, .fini = teardo
 	bury_all();
 	check_int(trim(15, 0, 1000), 5);
 	check_left(15);
-	/* Two by their age, and then three more. */
+	/* Two are removed by age, then three more by number. */
 	check_int(trim(10, 8, 1000), 5);
 	check_left(10);
 	check_int(trim(0, 0, 1000), 10);

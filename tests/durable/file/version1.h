@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of version 1, as its store wrote it: four timers that are due at the begin of 2026. One has
- * a key, one has moved by an hour, and one is a dead letter.
+ * A file of version 1, as its store wrote it: four timers that are due at the beginning of 2026.
+ * One has a key, one has moved by an hour, and one is a dead letter.
  */
 #ifndef TESTS_DURABLE_VERSION1_H
 #define TESTS_DURABLE_VERSION1_H

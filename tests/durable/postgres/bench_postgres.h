@@ -11,12 +11,12 @@
 
 struct bench_postgres {
 	char schema[32];
-	PGconn *connection; /* of the test itself */
+	PGconn *connection; /* the test's own connection */
 };
 
 extern struct bench_postgres bench_postgres;
 
-/* Runs SQL; '@' is the schema. The first number of its answer, or 0. */
+/* Runs SQL, with '@' replaced by the schema. Returns the first number of the answer, or 0. */
 int64_t bench_sql(const char *text);
 
 #endif

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 from planted_store import Store, main  # noqa: E402
 
-# name, file, the code, the defect in its place
+# name, file, the code, the defect that replaces it
 PLANTED = [
     ("a start without a claim", "schema.sql", "WHERE t.session + 0 = s AND g.fence = s AND t.due <= now", "WHERE t.due <= now"),
     ("a start before its time", "schema.sql", "AND g.fence = s AND t.due <= now", "AND g.fence = s"),

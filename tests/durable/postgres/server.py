@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A private server of PostgreSQL: in a folder of its own, on a socket in it, and by a user that is not root."""
+"""A private server of PostgreSQL. It has a folder of its own, a socket in it, and does not run as root."""
 import os
 import pathlib
 import pwd
@@ -13,7 +13,7 @@ SKIP = 77
 
 
 def programs():
-    """The folder with initdb and postgres, or None."""
+    """Returns the folder with initdb and postgres, or None."""
     folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     if folders and (folders[-1] / "initdb").exists():
         return folders[-1]
@@ -22,7 +22,7 @@ def programs():
 
 
 def user():
-    """Whoever the server runs as: this user, or, for root, another one."""
+    """The user that the server runs as: None for this user, or another user's entry if this is root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -42,7 +42,7 @@ class Server:
             print("no server of PostgreSQL is installed: 1..0 # SKIP")
             raise SystemExit(SKIP)
         self.user, self.process, self.environment = user(), None, environment
-        # Names of sockets have 107 bytes at most.
+        # The path of a socket has at most 107 bytes.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="twpg", dir="/tmp"))
         if self.user:
             shutil.chown(self.folder, self.user)
@@ -71,7 +71,7 @@ class Server:
         return self
 
     def kill(self):
-        """As by kill -9: nothing is written any more, and the next start recovers."""
+        """Ends the server as kill -9 does: it writes nothing more, and recovers at the next start."""
         if self.process is None:
             return
         self.process.send_signal(signal.SIGQUIT)
@@ -79,7 +79,7 @@ class Server:
         self.process = None
 
     def sql(self, text, database="postgres"):
-        """The rows, each a list of texts."""
+        """Returns the rows; each is a list of strings."""
         ran = subprocess.run([str(self.bin / "psql"), "-h", str(self.folder), "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1",
                               "-XAtq", "-F", "\t", "-c", text], check=True, capture_output=True, text=True)
         return [line.split("\t") for line in ran.stdout.splitlines()]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers and schemas that cannot be used: each has its code, at the open or later, and nothing acknowledged is lost.
+"""Servers and schemas that cannot be used: each has its code, at the open or later, and no acknowledged timer
+is lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -14,6 +15,9 @@ import time
 import unittest
 
 from server import Server
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from proxy import Proxy  # pylint: disable=wrong-import-position
 
 WORKER = sys.argv[1]
 SCHEMA = "tickwheel"
@@ -85,6 +89,18 @@ class Bad(unittest.TestCase):
             rules.write_text(text)
             self.server.sql("SELECT pg_reload_conf(); DROP ROLE secret")
 
+    def test_a_server_elsewhere(self):
+        """127.0.0.2 is this machine, but the library cannot know it."""
+        socket = self.server.folder / ".s.PGSQL.5432"
+        for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
+            proxy = Proxy(socket, None).start_tcp(host)
+            self.addCleanup(proxy.end)
+            process = self.worker(f"host={host} port={proxy.port} user=postgres dbname=postgres")
+            self.wait("w open\n")
+            _, said = process.communicate("close\n", timeout=120)
+            self.assertEqual((process.returncode, "not verified" in said), (0, warned), said)
+            self.log.write_text("")
+
     def test_no_schema(self):
         self.server.sql(f"DROP SCHEMA {SCHEMA} CASCADE")
         self.refused(errno.ENOENT)
@@ -143,7 +159,7 @@ class Bad(unittest.TestCase):
             self.server.sql("DROP OWNED BY guest; DROP ROLE guest")
 
     def fails(self, text, code):
-        """The schema is broken while a set has it open."""
+        """Breaks the schema while a set has it open."""
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             process.stdin.write("schedule 10 job 3600000\n")
@@ -169,7 +185,7 @@ class Bad(unittest.TestCase):
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             self.server.kill()
-            # A request that only the server can answer, and then timers.
+            # First a request that only the server can answer, then timers.
             process.stdin.write("unkey nothing\nschedule 10 job 3600000\n")
             process.stdin.flush()
             self.wait(f"w state {CUT} ")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of timers, and rows that transactions of the user's have locked.
+ * A set of timers, and rows that a user's transactions have locked.
  *
- * Seen to fail: a start that waits for a row which a transaction has locked.
+ * Seen to fail with this defect: a start that waits for a row which a transaction has locked.
  */
 #include "bench_postgres.h"
 
@@ -38,7 +38,10 @@ static void wait_runs(int count)
 		usleep(1000);
 }
 
-/* A transaction of the user's has cancelled a timer, and lasts: others run, and it does too if that is taken back. */
+/*
+ * A user's transaction has cancelled a timer and is still open. Other timers must run. The
+ * cancelled one must run after a rollback.
+ */
 Test(locks, a_locked_row_holds_no_other, .init = bench_make, .fini = bench_end, .timeout = 240)
 {
 	const struct tw_durable_kind *kind = &mail;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only a server with transactions has: rows that are committed late, and rows that are locked; and a
- * server that stands still.
+ * Cases that only a server with transactions has: rows that are committed late, rows that are
+ * locked, and a server that stands still.
  *
- * Seen to fail: planted.py has the defects; a question that waits as libpq does (it hangs).
+ * Seen to fail with the defects of planted.py, and with a query that waits as libpq does (it
+ * hangs).
  */
 #include "bench_postgres.h"
 #include "durable/postgres/ask.h"
 
 #include <signal.h>
 
-/* A transaction that lasted long makes a row behind all that was claimed since. */
+/* A long transaction commits a row whose deadline is before those that were claimed meanwhile. */
 Test(locks, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini = bench_end)
 {
 	PGconn *slow = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
@@ -25,7 +26,10 @@ Test(locks, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini =
 	check_int(bench_claim_most(0, 10), 10);
 	PQclear(PQexec(slow, "COMMIT"));
 	PQfinish(slow);
-	/* The next one goes on behind its last row; one that is not cut off is followed by a whole one. */
+	/*
+	 * The next claim continues after the last claimed row. A claim that returns fewer rows than
+	 * its limit is followed by one from the beginning, which finds the late row.
+	 */
 	check_int(bench_claim_most(0, 10), 10);
 	check_int(bench.rows[0].row.id.serial, 11);
 	check_int(bench_claim_most(0, 11), 10);
@@ -33,7 +37,10 @@ Test(locks, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini =
 	check_true(bench.rows[0].row.id.serial > 30);
 }
 
-/* A series of claims that does not end is cut by a whole one in time. */
+/*
+ * Claims that always reach their limit must not go on for ever: after some time a claim starts from
+ * the beginning.
+ */
 Test(locks, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench_end)
 {
 	struct twi_postgres *store;
@@ -51,7 +58,7 @@ Test(locks, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench
 	check_int(bench.rows[0].row.id.serial, 31);
 }
 
-/* The row of the session is locked: a batch of it is under way. */
+/* The session's row is locked, because a batch of the session is under way. */
 Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -66,7 +73,7 @@ Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make,
 	check_int(bench_claim(1), 1);
 }
 
-/* The network is silent, or the server's process stands still. */
+/* The server's process stands still, which looks like a silent network. */
 Test(locks, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench_end, .timeout = 60)
 {
 	PGconn *connection = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The processes of machines.py, on PostgreSQL.
+"""The tests of machines.py, on PostgreSQL.
 
 usage: test_machines.py WORKER [unittest's arguments]
 
-Seen to fail: planted.py has the defects.
+Seen to fail with the defects of planted.py.
 """
 import collections
 import pathlib
@@ -15,7 +15,7 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 from machines import PLACE, Machines as Base  # noqa: E402
 from server import Server  # noqa: E402
 
-# Each end of a session in the middle of a run.
+# Records each end of a session in the middle of a run.
 WATCH = f"""
 CREATE TABLE {PLACE}.effect (id text);
 CREATE TABLE {PLACE}.reaped (id text);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls inside transactions of the user's, and bad arguments.
+ * Calls inside a user's transactions, and invalid arguments.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench_postgres.h"
 
-/* In a transaction of the user's: it is there when that is committed, and never was if it is taken back. */
+/*
+ * Calls in a user's transaction: they take effect at the commit, and have no effect after a
+ * rollback.
+ */
 Test(within, calls_inside_a_transaction, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_postgres_spec spec = {
@@ -46,7 +49,7 @@ Test(within, calls_inside_a_transaction, .init = bench_make, .fini = bench_end)
 		TW_DURABLE_ABSENT);
 }
 
-/* The run of an owner that has lost the timer ends nothing. */
+/* If the session has lost the timer, the run's end has no effect. */
 Test(within, a_run_ends_its_timer_in_a_transaction, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_self self = {.id = {7, 1}, .attempt = 1};
@@ -75,7 +78,7 @@ Test(within, a_run_ends_its_timer_in_a_transaction, .init = bench_make, .fini = 
 	bench_session_ends(0);
 	bench_open(1);
 	check_int(bench_claim(1), 1);
-	/* With the same attempt: only the fence tells the two apart. */
+	/* Both runs have the same attempt number, so only the fence distinguishes them. */
 	op.fence = bench.sessions[1].number;
 	check_int(bench_do(1, &op), TW_DURABLE_DONE);
 	check_int(tw_durable_postgres_finish_in(bench_postgres.connection, bench_postgres.schema,

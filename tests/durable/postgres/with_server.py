@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs a program beside a private server, whose address it finds in TICKWHEEL_POSTGRES. usage: with_server.py PROGRAM..."""
+"""Runs a program with a private server. The program finds the server's address in TICKWHEEL_POSTGRES.
+
+usage: with_server.py PROGRAM...
+"""
 import os
 import subprocess
 import sys
@@ -10,7 +13,7 @@ from server import Server
 server = Server(["fsync = off"] if os.environ.get("TESTS_POSTGRES_QUICK") else [])
 try:
     server.start()
-    # The other part of the address is the process id, so that a program can end the server.
+    # The program also gets the server's process id, so that it can end the server.
     environment = {**os.environ, "TICKWHEEL_POSTGRES": server.address, "TICKWHEEL_POSTGRES_PID": str(server.process.pid)}
     code = subprocess.run(sys.argv[1:], env=environment, check=False).returncode
 finally:

@@ -32,7 +32,7 @@ static bool sql(const char *text)
 	return good;
 }
 
-/* They are one transaction. */
+/* The effect and the end of the timer are one transaction. */
 int worker_effect(const struct worker_place *place, const struct tw_durable_self *self,
 		  const char *id)
 {

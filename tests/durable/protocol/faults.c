@@ -18,7 +18,10 @@ static struct state *fault(struct steps *steps, enum step step, int p)
 	return to;
 }
 
-/* A request whose number is written already would be refused, so it needs no place. */
+/*
+ * The server would refuse a request whose number is already written. So such a request need not be
+ * kept.
+ */
 static bool can_be_left_over(const struct process *process)
 {
 	return (process->request.phase == PHASE_SENT || process->request.phase == PHASE_BEGUN) &&
@@ -26,7 +29,7 @@ static bool can_be_left_over(const struct process *process)
 	       (process->done == 0 || !rule_holds(RULE_BATCH_NUMBER));
 }
 
-/* The server has not begun it, or has: then its locks stay until it ends. */
+/* Keeps the request after a break. If the server has begun it, its locks stay until it ends. */
 static void leave_over(struct process *process, enum phase phase)
 {
 	process->orphan = process->request;
@@ -45,7 +48,7 @@ static void cut(struct process *process)
 	process->request.claimed = 0;
 }
 
-/* The memory is gone. The next process of the machine needs a session. */
+/* The process loses its memory. Its successor on the machine needs a new session. */
 static void crash(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -116,7 +119,7 @@ static void pause_steps(struct steps *steps, int p)
 	if (process->session == 0 || process->lost != 0)
 		return;
 	pause_beyond(fault(steps, STEP_PAUSE, p), p);
-	/* With the rule that late reply changes nothing. */
+	/* If RULE_LEASE_FROM_SENDING holds, a late reply changes nothing, so it is no step. */
 	if (process->lease != 0 && !rule_holds(RULE_LEASE_FROM_SENDING)) {
 		to = fault(steps, STEP_PAUSE_REPLY, p);
 		to->process[p].late_reply = 1;

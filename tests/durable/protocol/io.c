@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The I/O loop of a process. It has one request in flight. After a break it connects again, finds out
- * how the request ended, and reads the rows of its session before the next one.
+ * The I/O loop of a process, with one request in flight. After a broken connection it connects
+ * again, finds out how the request ended, and reads the rows of its session before it sends the
+ * next request.
  */
 #include "options.h"
 #include "rules.h"
@@ -17,7 +18,7 @@ static bool idle(const struct process *process)
 	       process->request.phase == PHASE_NONE;
 }
 
-/* The operation that a timer's state asks for. */
+/* Returns the operation that a timer's state asks for. */
 static enum op op_of(const struct memory *memory)
 {
 	switch ((enum memory_state)memory->state) {
@@ -40,7 +41,10 @@ static int op_add(uint8_t *ops, int count, enum op op)
 	return count + (op != OP_NONE);
 }
 
-/* What a batch can have of a timer. START may be missing, because the timeout may not have come. */
+/*
+ * Lists the operations that a batch can have for a timer. START may be missing, because the timeout
+ * may not have come yet.
+ */
 static int choices_of(const struct process *process, int t, uint8_t *ops)
 {
 	const struct memory *memory = &process->memory[t];
@@ -93,7 +97,10 @@ static void op_send(struct process *process, int t, enum op op)
 	}
 }
 
-/* The server refuses a number that is behind, so a request that was left over cannot be done. */
+/*
+ * Writes the next number. The server refuses smaller numbers, so a request that was left over can
+ * no longer be done.
+ */
 static void number_next(struct process *process)
 {
 	bool numbered = process->orphan.kind == REQUEST_BATCH ? rule_holds(RULE_BATCH_NUMBER)
@@ -134,7 +141,7 @@ static void send_steps(struct steps *steps, int p)
 	}
 }
 
-/* A claim from the beginning is of use if a row is free; a quick one cannot know. */
+/* A claim from the beginning helps if a row is free. A quick claim cannot know whether one is. */
 static void claim_steps(struct steps *steps, int p)
 {
 	const struct process *process = &steps->from->process[p];
@@ -145,7 +152,7 @@ static void claim_steps(struct steps *steps, int p)
 		request_send(steps_add(steps, STEP_CLAIM, p, 0), p, REQUEST_CLAIM);
 }
 
-/* No step of another process depends on when the reply comes, only whether it comes. */
+/* Commits. The reply comes at once, because no other process depends on the moment of the reply. */
 static void commit(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -175,7 +182,10 @@ static void session_over(struct state *state, int p)
 		settle_refused(state, p);
 }
 
-/* The session's row says that the request is written. The rows of a claim are read as a whole. */
+/*
+ * The session's row says that the request is written. The process then reads all rows of its
+ * session again, because the reply with the rows of a claim is lost.
+ */
 static void found_done(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -194,7 +204,7 @@ static void resend(struct state *state, int p)
 	server_receive(state, p);
 }
 
-/* Reads the session's row, and then knows how the request ended, or sends it again. */
+/* Reads the session's row. The process then knows how the request ended, or sends it again. */
 static void look(struct state *state, int p)
 {
 	struct process *process = &state->process[p];

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* The bounds of the space. They are set once, at the start. */
+/* The bounds of the search, set once at the start. */
 struct options {
 	uint8_t timers, faults, cancels;
 };

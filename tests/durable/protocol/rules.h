@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of the protocol that can be left out, one at a time, to see that the checks find it. */
+/*
+ * The rules of the protocol. A run can leave out one of them, to see that the checks find what
+ * breaks.
+ */
 #ifndef PROTOCOL_RULES_H
 #define PROTOCOL_RULES_H
 
@@ -30,9 +33,9 @@ enum rule {
 	RULES,
 };
 
-/* True unless it is the rule that was left out. */
+/* Returns false only for the rule that was left out. */
 bool rule_holds(enum rule rule);
-/* False: there is no rule of that name. */
+/* Returns false if there is no rule of that name. */
 bool rule_leave_out(const char *name);
 void rules_print(void);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of callbacks: a run begins, and ends. */
+/* The steps of callbacks: a run begins and ends. */
 #include "checks.h"
 #include "options.h"
 #include "rules.h"
 #include "server.h"
 #include "steps.h"
 
-/* A callback is told the number of its start. */
+/* Returns the fence of the start, which the callback receives. */
 static uint8_t fence_of(const struct state *state, int p, int t)
 {
 	const struct process *process = &state->process[p];
@@ -33,7 +33,9 @@ static void begin(struct state *state, int p, int t)
 	memory->state = MEMORY_RUNNING;
 }
 
-/* The process knows that its session, by which it has claimed the timer, did not end. */
+/*
+ * Whether the process knows that its session, under which it has claimed the timer, has not ended.
+ */
 static bool lease(const struct process *process, const struct memory *memory)
 {
 	if (!rule_holds(RULE_LEASE))
@@ -61,7 +63,7 @@ static void begin_steps(struct steps *steps, int p, int t)
 		steps_add(steps, STEP_NO_RUN, p, t)->process[p].memory[t].state = MEMORY_NONE;
 }
 
-/* The state of a timer after its run. A timer that ended before it was stored is gone. */
+/* Returns the state of a timer after its run. A timer that ended before it was stored is gone. */
 static enum memory_state ended(uint8_t state)
 {
 	switch ((enum memory_state)state) {
@@ -84,7 +86,7 @@ static struct state *end_add(struct steps *steps, enum step step, int p, int t)
 	return to;
 }
 
-/* The run's own transaction: its effect, and the end of its row if that is still its own. */
+/* The run's own transaction: makes its effect, and deletes its row if the session still has it. */
 static void finish_in(struct state *state, int t, uint8_t session)
 {
 	bool there = state->row[t].state == ROW_PRESENT;
@@ -96,7 +98,7 @@ static void finish_in(struct state *state, int t, uint8_t session)
 		server_row_delete(state, t);
 }
 
-/* A row that is not stored yet looks like one that another run has ended. */
+/* A row that is not stored yet looks like a row that another run has deleted. */
 static bool can_finish_in(uint8_t state)
 {
 	return state == MEMORY_RUNNING ||

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions without rows, numbers of sessions, and which of two equal processes is which: none of them
- * matters to what can follow. Numbers of sessions matter if they are the fences.
+ * Removes differences that cannot matter to what follows: sessions without rows, the numbers of
+ * sessions, and which of two equal processes is which. The numbers of sessions do matter if they
+ * are the fences.
  */
 #include "same.h"
 
@@ -46,7 +47,7 @@ static bool session_in_request(const struct state *state, uint8_t session)
 	return session_has_orphan(state, session);
 }
 
-/* A session that has expired, or that no process has, is gone if it cannot have rows. */
+/* Forgets a session that has expired, or that no process has, if it cannot have rows. */
 static void sessions_end(struct state *state)
 {
 	for (uint8_t session = 1; session < SESSIONS; session++) {
@@ -79,7 +80,7 @@ static void memory_names(const struct state *state, struct process *process, int
 	name_pass(state, &process->orphan.named[t]);
 }
 
-/* The server refuses what a dead session has left over, unless it has begun it. */
+/* The server refuses requests left over by a dead session, unless it has begun them. */
 static void orphans_end(struct state *state)
 {
 	for (int p = 0; p < PROCESSES; p++) {
@@ -92,7 +93,10 @@ static void orphans_end(struct state *state)
 	}
 }
 
-/* Fences are compared only with each other, and those of a row that is gone with none. */
+/*
+ * Lowers all fences alike. They are compared only with each other, and those of a deleted row are
+ * not compared at all.
+ */
 static void fences_lower(struct state *state)
 {
 	for (int t = 0; t < options.timers; t++) {
@@ -132,7 +136,7 @@ static void rename_process(struct names *names, struct process *process)
 	}
 }
 
-/* Numbers the sessions in the order in which the state names them. */
+/* Numbers the sessions in the order in which the state mentions them. */
 static void rename_sessions(struct state *state)
 {
 	struct names names = {.next = 1};

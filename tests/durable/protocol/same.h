@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes one state of all states that differ only in what cannot matter any more. */
+/* Maps all states that differ only in what cannot matter any more to one state. */
 #ifndef PROTOCOL_SAME_H
 #define PROTOCOL_SAME_H
 
 #include "state.h"
 
-/* The packed form of that state. */
+/* Returns the packed form of that one state. */
 struct packed same_pack(const struct state *state);
 
 #endif

@@ -22,7 +22,7 @@ void server_row_insert(struct state *state, int timer, uint8_t session, bool sta
 	};
 }
 
-/* Claims have no number if that rule is left out. Then they do not lock the session either. */
+/* If RULE_CLAIM_NUMBER is left out, claims have no number, and do not lock the session either. */
 static bool numbered(const struct request *request)
 {
 	return request->kind == REQUEST_BATCH || rule_holds(RULE_CLAIM_NUMBER);
@@ -130,7 +130,7 @@ static enum outcome cancel(struct state *state, int t, uint8_t named)
 		return OUTCOME_RUNNING;
 	attempted = row->attempted != 0;
 	if (row->started != 0 && session_lives(state, row->session) && !own)
-		attempted = false; /* The rule is left out. */
+		attempted = false; /* reached only if RULE_CANCEL_RUNNING is left out */
 	server_row_delete(state, t);
 	check_cancelled(state, t, attempted);
 	return attempted ? OUTCOME_ATTEMPTED : OUTCOME_USUAL;
@@ -193,7 +193,10 @@ void server_orphan_drop(struct process *process)
 	process->orphan_session = 0;
 }
 
-/* Outcomes of a session that its process has given up are of no use. */
+/*
+ * Records that the request is written, and its outcomes. A request that was left over by the same
+ * session can then no longer be done.
+ */
 static void note_done(struct state *state, int p, const uint8_t *outcomes)
 {
 	struct process *process = &state->process[p];

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server does to its tables. All functions change the state that they get. */
+/* What the server does to its tables. All functions change the state that they receive. */
 #ifndef PROTOCOL_SERVER_H
 #define PROTOCOL_SERVER_H
 
 #include "state.h"
 
 void server_row_delete(struct state *state, int timer);
-/* A row becomes visible. `session` 0: it is free. */
+/* Makes a row visible. `session` 0: the row is free. */
 void server_row_insert(struct state *state, int timer, uint8_t session, bool started);
-/* True: a request of this session is between its first statement and its commit. */
+/* Returns true if a request of this session is between its first statement and its commit. */
 bool server_locked(const struct state *state, uint8_t session);
-/* The first statement of a request, of this session of this process. False: it is refused. */
+/*
+ * The first statement of a process's request, for this session. Returns false if the server refuses
+ * it.
+ */
 bool server_begins(const struct state *state, int p, uint8_t session,
 		   const struct request *request);
-/* The server receives the request of a process. It waits if the session is locked. */
+/* The server receives the process's request. The request waits if the session is locked. */
 void server_receive(struct state *state, int p);
-/* All its operations, and the commit. */
+/* Does all operations of the request, and commits. */
 void server_commit(struct state *state, int p, uint8_t session, struct request *request);
-/* A request that was left over cannot be done any more. */
+/* Drops a request that was left over, because it can no longer be done. */
 void server_orphan_drop(struct process *process);
-/* Takes the rows of a dead session away. */
+/* Frees the rows of a dead session. */
 void server_reap(struct state *state, uint8_t session);
-/* True if a claim would find a row. */
+/* Returns true if a claim would find a row. */
 bool server_claimable(const struct state *state);
 
 #endif

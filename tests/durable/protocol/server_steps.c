@@ -2,8 +2,8 @@
 /*
  * The steps of the server: requests that it receives, time, and sessions.
  *
- * A request is done in two steps, its first statement and its commit. What happens in between is what
- * the locks of the session and of the rows allow.
+ * The server does a request in two steps: the first statement, and the commit. The locks of the
+ * session and of the rows decide what may happen in between.
  */
 #include "checks.h"
 #include "options.h"
@@ -11,7 +11,10 @@
 #include "server.h"
 #include "steps.h"
 
-/* A request that had to wait, because one that was left over had locked the session. */
+/*
+ * The first statement of a request that had to wait, because another request that was left over had
+ * locked the session.
+ */
 static void begin_steps(struct steps *steps, int p)
 {
 	const struct process *process = &steps->from->process[p];

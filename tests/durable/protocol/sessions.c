@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a process that concern its session: heartbeats, a new session, and what it drops. */
+/* The steps of a process for its session: heartbeats, a new session, and what the process drops. */
 #include "options.h"
 #include "rules.h"
 #include "steps.h"
 
-/* Heartbeats that come in time change nothing, and are no steps. */
+/* Only a heartbeat after a pause is a step. One that comes in time changes nothing. */
 static void heartbeat(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -32,7 +32,10 @@ static bool waits(uint8_t state)
 	return state == MEMORY_KEPT || state == MEMORY_CONFIRMED;
 }
 
-/* With RULE_LEASE_OF_SESSION it makes no difference when they leave the memory. */
+/*
+ * Drops all timers at once. With RULE_LEASE_OF_SESSION it makes no difference when they leave the
+ * memory.
+ */
 static void drop_all(struct process *process)
 {
 	for (int t = 0; t < TIMERS; t++) {

@@ -15,7 +15,7 @@ static void put_done(struct memory *memory)
 		memory->state = MEMORY_ENDED;
 }
 
-/* A timer that was cancelled here meanwhile stays cancelled. */
+/* If this process cancelled the timer meanwhile, it stays cancelled. */
 static void start_done(struct memory *memory, uint8_t outcome)
 {
 	if (memory->state != MEMORY_STARTING)
@@ -61,7 +61,7 @@ static void op_done(struct state *state, int p, int t, uint8_t outcome)
 	}
 }
 
-/* Runs that have begun go on. What waits leaves the memory. */
+/* Runs that have begun continue. Timers that wait leave the memory. */
 static void op_unknown(struct memory *memory, enum op op)
 {
 	switch (op) {
@@ -90,7 +90,7 @@ static void op_unknown(struct memory *memory, enum op op)
 	}
 }
 
-/* What the server does not have is written again, under the next session. */
+/* The next session writes again what the server does not have. */
 static void op_refused(struct memory *memory, enum op op)
 {
 	switch (op) {
@@ -152,8 +152,8 @@ void settle_refused(struct state *state, int p)
 }
 
 /*
- * A run of an older session goes on, and its row is given back. A row that is to be given back is not
- * taken over, even if the run has ended meanwhile.
+ * The process has claimed a row. If its own run of an older session still goes on, it gives the row
+ * back. It does not take over a row that it is to give back, even if that run has ended meanwhile.
  */
 static void take(struct memory *memory, uint8_t session)
 {

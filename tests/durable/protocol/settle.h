@@ -5,7 +5,7 @@
 
 #include "state.h"
 
-/* The request is written: `outcomes` are those of its operations, NULL: all as usual. */
+/* The request is written. `outcomes` are those of its operations; NULL: the usual ones. */
 void settle_done(struct state *state, int p, const uint8_t *outcomes);
 /* The session is over, and the request may be written or not. */
 void settle_unknown(struct state *state, int p);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A state of the model: the server, two processes, and notes of the checks about each timer.
+ * A state of the model: the server, two processes, and what the checks remember of each timer.
  *
- * Every field is one byte with a small value. So a state packs into a few words (state.c), and two
- * equal states are equal in every byte.
+ * Every field is one byte with a small value. So a state packs into a few 64-bit words (state.c),
+ * and two equal states are equal in every byte.
  */
 #ifndef PROTOCOL_STATE_H
 #define PROTOCOL_STATE_H
@@ -17,13 +17,15 @@ enum {
 	/* Session numbers are 1 to SESSIONS - 1. Each fault ends at most one session. */
 	SESSIONS = 7,
 	FAULTS_MOST = SESSIONS - 1 - PROCESSES - 1,
-	/* Stands for a session that has ended and has no row, where only that matters. */
+	/*
+	 * Stands for any session that has ended and has no row, if nothing else about it matters.
+	 */
 	SESSION_PAST = SESSIONS,
 	STATE_WORDS = 4,
 };
 
 enum session_state {
-	SESSION_GONE = 0, /* never given, or its rows were taken away */
+	SESSION_GONE = 0, /* never begun, or its rows were freed */
 	SESSION_ALIVE = 1,
 	SESSION_SILENT = 2, /* its time can end at any moment */
 	SESSION_EXPIRED = 3,
@@ -43,10 +45,10 @@ enum op {
 	OP_END = 4,
 	OP_BACK = 5,       /* gives a claimed row back */
 	OP_CANCEL = 6,     /* the timer is not in the memory of the canceller's process */
-	OP_CANCEL_OWN = 7, /* it was, and will not run there */
+	OP_CANCEL_OWN = 7, /* it was in that memory, and will not run there */
 };
 
-/* USUAL is what a process assumes if no other outcome was kept. */
+/* A process assumes OUTCOME_USUAL if the session's row has no other outcome. */
 enum outcome {
 	OUTCOME_USUAL = 0,
 	OUTCOME_NOT_FOUND = 1,
@@ -64,9 +66,9 @@ enum request_kind {
 enum phase {
 	PHASE_NONE = 0,
 	PHASE_SENT = 1,
-	PHASE_BEGUN = 2, /* the server has looked at the session */
+	PHASE_BEGUN = 2, /* the server has read the session's row */
 	PHASE_REFUSED = 3,
-	PHASE_UNRESOLVED = 4, /* the connection broke; the process does not know */
+	PHASE_UNRESOLVED = 4, /* the connection broke; the process does not know the outcome */
 };
 
 /* The state of a timer in the memory of a process. */
@@ -83,10 +85,10 @@ enum memory_state {
 	MEMORY_RUNNING = 9,
 	MEMORY_ENDED = 10,
 	MEMORY_ENDING = 11,
-	MEMORY_REVOKED = 12, /* cancelled here, and its row is still to be deleted */
+	MEMORY_REVOKED = 12, /* cancelled here, but its row must still be deleted */
 };
 
-/* Something to do later: a cancel, or giving a row back. */
+/* Something that the process must still ask for: a cancel, or giving a row back. */
 enum wanted {
 	WANTED_NOT = 0,
 	WANTED = 1,
@@ -97,7 +99,7 @@ struct request {
 	uint8_t kind, phase;
 	uint8_t resent;
 	uint8_t ops[TIMERS];
-	/* OP_END, OP_CANCEL_OWN: the session that the row has to have. */
+	/* For OP_END and OP_CANCEL_OWN: the session that the row must have. */
 	uint8_t named[TIMERS];
 	/* Bit mask of the rows that a claim took. */
 	uint8_t claimed;
@@ -105,7 +107,7 @@ struct request {
 
 struct memory {
 	uint8_t state;
-	/* Under which the timer was claimed or put. */
+	/* The session under which the timer was claimed or put. */
 	uint8_t session;
 	uint8_t back, cancel;
 };
@@ -115,13 +117,13 @@ struct process {
 	uint8_t cut;        /* the connection is broken */
 	uint8_t lease;      /* runs may begin: the last accepted heartbeat was sent recently */
 	uint8_t lost;       /* it knows that it needs a new session */
-	uint8_t late_reply; /* of a heartbeat that was sent the time of a session ago */
-	uint8_t read_back;  /* it has to read the rows of its session */
-	uint8_t marked;     /* its quick claims begin behind all rows that are due soon */
-	uint8_t done;       /* server: the number of the request in flight is written */
-	uint8_t outcomes[TIMERS]; /* server: those kept in the session's row */
+	uint8_t late_reply; /* the reply to a heartbeat that was sent a whole session's time ago */
+	uint8_t read_back;  /* it must read the rows of its session */
+	uint8_t marked;     /* its quick claims begin after all rows that are due soon */
+	uint8_t done;       /* server: the request in flight is written */
+	uint8_t outcomes[TIMERS]; /* server: the outcomes in the session's row */
 	struct request request;
-	/* A request of a connection that is broken. The server may still do it. */
+	/* A request of a broken connection. The server may still do it. */
 	struct request orphan;
 	uint8_t orphan_session;
 	struct memory memory[TIMERS];
@@ -129,10 +131,10 @@ struct process {
 
 struct row {
 	uint8_t state;
-	uint8_t session; /* 0: free */
+	uint8_t session; /* 0: the row is free */
 	uint8_t started;
 	uint8_t attempted; /* an attempt is counted */
-	uint8_t begun;     /* note of the checks: a run of this start has begun */
+	uint8_t begun;     /* for the checks: a run of this start has begun */
 	uint8_t fence;
 };
 
@@ -143,9 +145,12 @@ struct notes {
 	uint8_t ran;   /* a run has ended */
 	uint8_t never; /* no run may begin */
 	uint8_t cancelled;
-	uint8_t runs_left; /* 1, and 1 more for each begun run whose row was taken away */
+	/*
+	 * how many runs may still begin: 1, and 1 more for each begun run whose row was taken away
+	 */
+	uint8_t runs_left;
 	uint8_t begun;
-	uint8_t fence; /* of the last run */
+	uint8_t fence; /* the fence of the last run */
 	uint8_t effects;
 };
 
@@ -155,9 +160,9 @@ struct state {
 	struct notes notes[TIMERS];
 	uint8_t session[SESSIONS + 1];
 	uint8_t session_next;
-	uint8_t clock; /* of the server */
+	uint8_t clock; /* the server's time */
 	uint8_t faults_left, cancels_left;
-	/* An enum property that the last step broke. It is not packed. */
+	/* The property (enum property) that the last step broke. It is not packed. */
 	uint8_t broken;
 };
 
@@ -169,7 +174,7 @@ struct state state_first(uint8_t faults, uint8_t cancels);
 struct packed state_pack(const struct state *state);
 struct state state_unpack(const struct packed *packed);
 
-/* The server's time at which a timer is due: the first one later, the second one at once. */
+/* The server's time at which a timer is due: timer 0 later, timer 1 at once. */
 static inline uint8_t due_of(int timer)
 {
 	return timer == 0 ? 1 : 0;

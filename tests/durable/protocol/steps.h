@@ -10,11 +10,11 @@ enum {
 };
 
 enum step {
-	/* The users. */
+	/* Steps of users. */
 	STEP_SCHEDULE,
 	STEP_CANCEL,
 	STEP_THIRD_WRITES,
-	/* A process. */
+	/* Steps of a process. */
 	STEP_SEND,
 	STEP_CLAIM,
 	STEP_LOOK_AGAIN,
@@ -28,7 +28,7 @@ enum step {
 	STEP_NO_RUN,
 	STEP_RUN_ENDS,
 	STEP_FINISH_IN,
-	/* The server. */
+	/* Steps of the server. */
 	STEP_BEGIN,
 	STEP_COMMIT,
 	STEP_ORPHAN_BEGIN,
@@ -51,7 +51,7 @@ enum step {
 
 struct next {
 	enum step step;
-	/* A process or a session, and a timer; 0 if there is none. */
+	/* The process or session, and the timer; 0 if the step has none. */
 	int actor, timer;
 	struct state state;
 };
@@ -65,7 +65,7 @@ struct steps {
 /* Adds a step, and returns its state: a copy of `from` that the caller changes. */
 struct state *steps_add(struct steps *steps, enum step step, int actor, int timer);
 
-/* All steps from a state, with the properties that each breaks. */
+/* Lists all steps from a state, each with the property that it breaks. */
 void steps_of(const struct state *from, struct steps *steps);
 
 static inline bool step_is_fault(enum step step)
@@ -73,13 +73,13 @@ static inline bool step_is_fault(enum step step)
 	return step >= STEP_BREAK;
 }
 
-/* Nothing has to happen by itself in faults and in the steps of users. */
+/* Whether the step happens by itself. Faults and the steps of users need not happen. */
 static inline bool step_is_sure(enum step step)
 {
 	return step >= STEP_SEND && step < STEP_BREAK;
 }
 
-/* One for each part of the model. */
+/* Each lists the steps of one part of the model. */
 void user_steps(struct steps *steps);
 void io_steps(struct steps *steps);
 void session_steps(struct steps *steps);

@@ -20,7 +20,7 @@ static void schedule_steps(struct steps *steps, int t)
 	to->row[t].state = ROW_HIDDEN;
 }
 
-/* A timer that runs or has ended is answered at once, and nothing changes. */
+/* Cancels a timer. If it runs or has ended, the answer comes at once and nothing changes. */
 static void cancel(struct state *state, int p, int t)
 {
 	struct memory *memory = &state->process[p].memory[t];

@@ -7,7 +7,7 @@
 
 struct bench_redis bench_redis;
 
-/* The server's time, unless a test lets it stand. */
+/* Returns the server's time, or a time that a test has stopped. */
 static const char clock_text[] = "local function now_us()\n"
 				 "	local stands = redis.call('GET', KEYS[1] .. ':clock')\n"
 				 "	if stands then return tonumber(stands) end\n"
@@ -120,7 +120,7 @@ static void pass(int64_t ns)
 	(void)bench_command("INCRBY %s %lld", bench_key("meta:clock"), (long long)(ns / 1000));
 }
 
-/* Runs whose marks or other bytes are not zero. */
+/* Counts the runs for which the Lua condition holds. */
 static int64_t runs_count(const char *condition)
 {
 	char text[256];
@@ -137,7 +137,7 @@ static int64_t count(enum bench_what what)
 {
 	switch (what) {
 	case BENCH_TIMERS:
-		/* Each is in one of the two sorted sets, too. */
+		/* Each timer must also be in one of the two sorted sets. */
 		check_int(bench_command("ZCARD %s", bench_key("free")) +
 				  bench_command("ZCARD %s", bench_key("held")),
 			  bench_command("HLEN %s", bench_key("timer")));
@@ -217,7 +217,7 @@ static void unread(void *of)
 	store->unread = true;
 }
 
-/* As the store sends it, over another connection. */
+/* Sends a claim as the store does, but over another connection. */
 static int claim_by_hand(void *of, int64_t after)
 {
 	struct twi_redis *store = of, other = *store;

@@ -11,16 +11,18 @@
 
 struct bench_redis {
 	char prefix[32];
-	redisContext *connection; /* of the test itself */
-	char notice[256];         /* the last one */
+	redisContext *connection; /* the test's own connection */
+	char notice[256];         /* the last notice of the store */
 };
 
 extern struct bench_redis bench_redis;
 
-/* Runs a command, as redisCommand(); "%k" is not known to it: names of keys come from bench_key(). The
- * number of the reply, or of its elements. */
+/*
+ * Runs a command as redisCommand() does, with the same format. bench_key() gives names of keys.
+ * Returns the number in the reply, or of its elements.
+ */
 int64_t bench_command(const char *format, ...);
-/* The name of a key; valid until the next call but three. */
+/* Returns the name of a key. It is valid for the next three calls. */
 const char *bench_key(const char *name);
 
 #endif

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 from planted_store import Store, main  # noqa: E402
 
-# name, file, the code, the defect in its place
+# name, file, the code, the defect that replaces it
 PLANTED = [
     ("a start without a claim", "lua/commit.lua", "	if not row or row.session ~= s or fence ~= s then", "	if not row then"),
     ("a start before its time", "lua/commit.lua", "	if not is_due(row.head) then", "	if false then"),

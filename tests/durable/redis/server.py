@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A private server of Redis: in a folder of its own, on a socket in it."""
+"""A private server of Redis. It has a folder of its own, and a socket in it."""
 import pathlib
 import shutil
 import signal
@@ -31,7 +31,7 @@ class Client:
         return self.reply()
 
     def many(self, commands):
-        """Sends all, and returns the replies."""
+        """Sends all commands, then returns the replies."""
         self.socket.sendall(b"".join(encode(*words) for words in commands))
         return [self.reply() for _ in commands]
 
@@ -56,14 +56,14 @@ class Client:
 
 
 class Server:
-    """settings: more lines of redis.conf. An acknowledged write survives a kill, unless they say otherwise."""
+    """settings: more lines of redis.conf. Unless they change it, an acknowledged write survives a kill."""
 
     def __init__(self, settings=()):
         self.program, self.process, self.client = shutil.which("redis-server"), None, None
         if self.program is None:
             print("no redis-server is installed: 1..0 # SKIP")
             raise SystemExit(SKIP)
-        # Names of sockets have 107 bytes at most.
+        # The path of a socket has at most 107 bytes.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="twrd", dir="/tmp"))
         self.socket = self.folder / "redis.sock"
         lines = ["port 0", f"unixsocket {self.socket}", f"dir {self.folder}", "save \"\"", "daemonize no", "appendonly yes",
@@ -93,7 +93,7 @@ class Server:
         return self.client(*words)
 
     def kill(self):
-        """As by kill -9."""
+        """Ends the server with kill -9."""
         if self.process is None:
             return
         self.client.close()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers that cannot be used: each has its code, at the open or later, and nothing acknowledged is lost.
+"""Servers that cannot be used: each has its code, at the open or later, and no acknowledged timer is lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -15,6 +15,9 @@ import time
 import unittest
 
 from server import Client, ReplyError, Server
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
+from proxy import Proxy  # pylint: disable=wrong-import-position
 
 WORKER = sys.argv[1]
 PREFIX = "tickwheel"
@@ -55,13 +58,14 @@ class Bad(unittest.TestCase):
         process.stdin.flush()
 
     def good(self, address, **more):
-        """Ten timers come and run."""
+        """Ten timers are scheduled and run."""
         with self.worker(address, **more) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 10\n")
             self.wait("w end ", 10)
             _, said = process.communicate("close\n", timeout=120)
         self.assertEqual(process.returncode, 0, said)
+        return said
 
     def test_no_server(self):
         self.refused(errno.ECONNREFUSED, self.folder / "nothing")
@@ -74,6 +78,17 @@ class Bad(unittest.TestCase):
         self.refused(errno.EACCES, server.address)
         self.refused(errno.EACCES, server.address, TESTS_REDIS_PASSWORD="wrong")
         self.good(server.address, TESTS_REDIS_PASSWORD="right")
+
+    def test_a_server_elsewhere(self):
+        """127.0.0.2 is this machine, but the library cannot know it."""
+        server = self.server()
+        for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
+            proxy = Proxy(server.socket, None).start_tcp(host)
+            self.addCleanup(proxy.end)
+            self.log.write_text("")
+            self.assertEqual("not encrypted" in self.good(f"{host}:{proxy.port}"), warned, host)
+        self.log.write_text("")
+        self.assertNotIn("not encrypted", self.good(server.address))
 
     def test_a_cluster(self):
         self.assertIn("cluster", self.refused(errno.ENOTSUP, self.server("cluster-enabled yes", "port 0").address))
@@ -161,7 +176,7 @@ class Bad(unittest.TestCase):
         self.running(server, lambda: server("SET", TIMERS, "x"), errno.EUCLEAN)
 
     def cut(self, server, break_it, mend):
-        """Nothing is acknowledged meanwhile, and nothing is lost."""
+        """No timer is acknowledged meanwhile, and none is lost."""
         with self.worker(server.address) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 3600000\n")
@@ -188,7 +203,9 @@ class Bad(unittest.TestCase):
         self.assertIn("READONLY", self.cut(server, lambda: server("REPLICAOF", "127.0.0.1", "1"), lambda: server("REPLICAOF", "NO", "ONE")))
 
     def test_a_server_that_cannot_save(self):
-        """Writes are refused after a snapshot that failed: its folder is gone, also for root."""
+        """Redis refuses writes after a failed snapshot. The snapshot fails, also for root, because its folder
+        is gone.
+        """
         server = self.server("dbfilename nowhere.rdb")
 
         def break_it():
@@ -206,7 +223,7 @@ class Bad(unittest.TestCase):
         self.assertIn("MISCONF", self.cut(server, break_it, mend))
 
     def test_a_server_that_loads(self):
-        """It answers, and rejects what is asked for until its data are there."""
+        """The server answers while it loads its data, but rejects each command until then."""
         server = self.server("appendonly no", "enable-debug-command yes")
         for at in range(0, 200000, 10000):
             server.client.many([("SET", f"key{at + i}", "x" * 100) for i in range(10000)])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What only Redis has: scripts that it forgets, memory that is full, keys that others write, a server that
- * is emptied, commits of several scripts. Run one at a time (-j1): the settings are the server's.
+ * Cases that only Redis has: scripts that the server forgets, full memory, keys that others write,
+ * a server that is emptied, commits of several scripts. Run the tests one at a time (-j1), because
+ * they change the server's settings.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench_redis.h"
 
@@ -13,7 +14,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Operations of one commit, more than one script takes. */
+/* One commit's operations, more than one script takes. */
 static struct tw_durable_op many[2500];
 
 static void many_make(enum tw_durable_op_type type, uint64_t first)
@@ -61,7 +62,7 @@ Test(faults, a_commit_of_several_scripts_keeps_its_outcomes, .init = bench_make,
 	check_int(many[2].outcome, TW_DURABLE_PRESENT);
 	check_int(many[2090].outcome, TW_DURABLE_PRESENT);
 	check_int(many[2499].outcome, TW_DURABLE_DONE);
-	/* The replies to all three are lost. */
+	/* The replies to all three scripts are lost. */
 	bench_server.lose_reply(store);
 	store->batch -= 2;
 	for (int i = 0; i < 2500; i++)
@@ -77,7 +78,7 @@ Test(faults, a_commit_of_several_scripts_keeps_its_outcomes, .init = bench_make,
 	check_int(bench_put(0, 9999, SECOND), TW_DURABLE_DONE);
 }
 
-/* The first script came to the server, the others did not. */
+/* The first script reached the server, the others did not. */
 Test(faults, a_commit_that_is_done_in_part_goes_on, .init = bench_make, .fini = bench_end)
 {
 	struct twi_redis *store;
@@ -137,7 +138,10 @@ Test(faults, eviction_is_refused_at_the_open_and_later, .init = bench_make, .fin
 	check_int(error, -ENOTSUP);
 }
 
-/* Whoever asks is told, and does not write into what another process has made since. */
+/*
+ * Another client has emptied the server. Each call must report it, and must not write into what
+ * another process has created since.
+ */
 Test(faults, an_emptied_server_is_noticed, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_session session;
@@ -159,7 +163,7 @@ Test(faults, an_emptied_server_is_noticed, .init = bench_make, .fini = bench_end
 	check_int(bench_put(1, 1, SECOND), TW_DURABLE_DONE);
 }
 
-/* Nothing is written before they are found. */
+/* The commit must notice the changed key before it writes anything. */
 Test(faults, keys_that_others_have_changed_are_noticed, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
@@ -173,7 +177,7 @@ Test(faults, keys_that_others_have_changed_are_noticed, .init = bench_make, .fin
 	check_int(bench_server.count(BENCH_TIMERS), 1);
 	(void)bench_command("DEL %s", bench_key("dead"));
 	check_int(bench_do(0, &op), TW_DURABLE_DONE);
-	/* A row that is cut short. */
+	/* A row that is too short. */
 	check_int(bench_put(0, 2, SECOND), TW_DURABLE_DONE);
 	(void)bench_command("HSET %s %b short", bench_key("timer"), "\0\0\0\0\0\0\0\2", (size_t)8);
 	check_int(bench_cancel(0, 2), -EUCLEAN);
@@ -192,7 +196,7 @@ Test(faults, keys_of_other_programs_stay, .init = bench_make, .fini = bench_end)
 	check_int(bench_command("DEL other:%s", bench_redis.prefix), 1);
 }
 
-/* Serials go on from the clock, so a crash of the server that takes a reservation back repeats none. */
+/* Serials follow the clock. So none repeats, even if a crash of the server loses a reservation. */
 Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_store *store = &bench.stores[0];
@@ -209,7 +213,7 @@ Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
 	check_true(second >= first + 2 * UINT64_C(65536));
 }
 
-/* The oldest first, also of several kinds, if there are more than a claim takes. */
+/* If more timers are near than a claim takes, it takes the oldest, whichever kind they have. */
 Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -289,7 +293,10 @@ Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini
 	check_int(bench.rows[49].row.id.serial, 200);
 }
 
-/* As after a crash of a server that syncs once a second: this process ends what it had, and begins anew. */
+/*
+ * The state after a crash of a server that syncs once a second. The process ends its session and
+ * begins a new one.
+ */
 Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
 {
 	uint64_t number;
@@ -298,7 +305,7 @@ Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini
 	bench_put_claimed(0, 1, 0);
 	check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
 	number = bench.sessions[0].number;
-	/* The end of the run was acknowledged, and is lost. */
+	/* The end of the run was acknowledged, but the server has lost it. */
 	((struct twi_redis *)bench.stores[0].store)->batch++;
 	bench_server.cut(bench.stores[0].store);
 	bench_server.connect_now(bench.stores[0].store);

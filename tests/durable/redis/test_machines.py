@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The processes of machines.py, on Redis.
+"""The tests of machines.py, on Redis.
 
 usage: test_machines.py WORKER [unittest's arguments]
 
-Seen to fail: planted.py has the defects.
+Seen to fail with the defects of planted.py.
 """
 import collections
 import os
@@ -35,7 +35,9 @@ class Machines(Base, unittest.TestCase):
         return str(self.socket(folder))
 
     def is_batch(self, data):
-        """A commit: heartbeats and claims have fewer arguments, and questions no number of a batch."""
+        """Recognises a commit. Heartbeats and claims have fewer arguments, and queries have no number of a
+        batch.
+        """
         return b"EVALSHA" in data and len(data) > 1000
 
     def drained(self):
@@ -45,15 +47,18 @@ class Machines(Base, unittest.TestCase):
         return all(row[9:] != name.encode() for row in self.server("HVALS", key("session")))
 
     def reaped(self, history):
-        """A process that was killed, or had more than one session, may have lost any of its runs, each once."""
+        """Returns how many runs of each timer the server may have lost: those of a process that was killed, or
+        that had more than one session.
+        """
         lost = {name for runs in history.begins.values() for name, *_ in runs if history.sessions.get(name, 2) > 1}
         return collections.Counter({id: sum(name in lost for name, *_ in runs[:-1]) for id, runs in history.begins.items()})
 
 
 class Everysec(Machines):
-    """The server may lose what it has acknowledged within the last two seconds, and nothing older.
+    """The server may lose what it has acknowledged within the last two seconds, but nothing older.
 
-    Seen to fail: with the server's files put back, after the kill, to what they were before the last load.
+    Seen to fail with this defect: after the kill, the server's files are replaced by those from before the
+    last load.
     """
 
     settings = ["appendfsync everysec"]
@@ -61,7 +66,7 @@ class Everysec(Machines):
     def setUp(self):
         os.environ["TESTS_LEVEL"] = "2"
         self.addCleanup(os.environ.pop, "TESTS_LEVEL")
-        # What was acknowledged more than two seconds before a kill.
+        # What was acknowledged more than two seconds before a kill, and so must not be lost.
         self.old = set()
         super().setUp()
 
@@ -70,7 +75,9 @@ class Everysec(Machines):
         return int(seconds) * 10 ** 6 + int(us)
 
     def server_kill(self):
-        """The two seconds are the server's: so a busy machine, which delays its writes, delays the kill too."""
+        """Measures the two seconds by the server's clock. A busy machine that delays the writes then also
+        delays the kill.
+        """
         history, until = History(self.log), self.now_us() + 2 * 10 ** 6
         while self.now_us() < until:
             self.load()

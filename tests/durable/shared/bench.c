@@ -71,7 +71,7 @@ struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int
 	};
 }
 
-/* As the set does before it tries again. */
+/* Sends a heartbeat, as the set does before it tries again. */
 static void beat_once(int number)
 {
 	struct tw_durable_store *store = &bench.stores[number];
@@ -134,7 +134,7 @@ int bench_find(int number, uint64_t serial)
 	return store->ops->find(store->store, (struct tw_durable_id){7, serial}, bench_take, NULL);
 }
 
-/* A timer that store `number` has claimed. */
+/* Puts a timer that store `number` has claimed. */
 void bench_put_claimed(int number, uint64_t serial, int64_t due_in_ns)
 {
 	struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, serial, due_in_ns);
@@ -153,7 +153,7 @@ int bench_start(int number, uint64_t serial, uint64_t attempt)
 	return bench_do(number, &op);
 }
 
-/* The end of a run, under the session that store `number` has. */
+/* Ends a run, under the session of store `number`. */
 int bench_end_run(int number, enum tw_durable_op_type type, uint64_t serial)
 {
 	struct tw_durable_op op = bench_op(type, serial, 100 * SECOND);
@@ -171,7 +171,7 @@ int bench_cancel(int number, uint64_t serial)
 	return bench_do(number, &op);
 }
 
-/* Store `number` does not beat, and its session ends. */
+/* Store `number` sends no heartbeat, so its session ends. */
 void bench_session_ends(int number)
 {
 	void *store = bench.stores[number].store;

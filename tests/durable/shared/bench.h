@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared stores of one place, which each test has for itself. The kind of store is bench_server. */
+/* The stores of one place, which each test has for itself. bench_server is the kind of store. */
 #ifndef TESTS_DURABLE_SHARED_BENCH_H
 #define TESTS_DURABLE_SHARED_BENCH_H
 
@@ -14,51 +14,59 @@ enum { BENCH_STORES = 3, BENCH_ROWS = 4096 };
 
 #define SECOND INT64_C(1000000000)
 
-/* What there is to count. */
+/* What bench_server.count() can count. */
 enum bench_what {
 	BENCH_TIMERS,
 	BENCH_CLAIMED,
 	BENCH_STARTED,
-	BENCH_TOUCHED, /* claimed, or an attempt of it began */
+	BENCH_TOUCHED, /* claimed, or one of its attempts has begun */
 	BENCH_DEAD,
 	BENCH_SESSIONS,
 };
 
 /* A kind of store, and how to break it. `store` is the first argument of its functions. */
 struct bench_server {
-	/* An empty place for timers, on the server that with_server.py has started. */
+	/* Creates an empty place for timers, on the server that with_server.py has started. */
 	void (*make)(void);
 	void (*end)(void);
-	/* A store that looks for timers so often; 0: as by default. */
+	/* Creates a store that looks for timers at this interval; 0: the default interval. */
 	void (*store)(int64_t poll_ns, struct tw_durable_store *ret_store);
-	/* The server's time. `stand`: from then on it stands, and goes on by `pass` alone. */
+	/*
+	 * The server's time. If `stand` is true, the time stops, and only `pass` moves it from then
+	 * on.
+	 */
 	int64_t (*now)(bool stand);
 	void (*pass)(int64_t ns);
 	int64_t (*count)(enum bench_what what);
-	/* All kinds. */
+	/* Pauses or resumes all kinds. */
 	void (*pause)(bool paused);
-	/* The connection for statements is cut. */
+	/* Cuts the connection for statements. */
 	void (*cut)(void *store);
-	/* As if the last batch had been sent, and its reply had been lost with the connection; and as if it
-	 * had not come to the server, either. */
+	/*
+	 * lose_reply: the last batch reached the server, but its reply was lost with the
+	 * connection. lose_request: the batch did not reach the server either.
+	 */
 	void (*lose_reply)(void *store);
 	void (*lose_request)(void *store);
-	/* The next connection is made at once. */
+	/* The store makes its next connection without a delay. */
 	void (*connect_now)(void *store);
-	/* Heartbeats are sent or not; whether one is to be sent at once. */
+	/* beats turns the heartbeats on or off. beat_due returns whether one is to be sent now. */
 	void (*beats)(void *store, bool sent);
 	bool (*beat_due)(void *store);
-	/* After the next connection rows are read. */
+	/* The store must read its rows again after the next connection. */
 	void (*unread)(void *store);
-	/* A claim with the number of the store's last batch plus this. Returns how many; -1: refused. */
+	/*
+	 * Sends a claim. Its number is that of the store's last batch plus `after`. Returns the
+	 * number of rows; -1: refused.
+	 */
 	int (*claim_by_hand)(void *store, int64_t after);
-	/* As after a crash of the server which has lost the last claim. */
+	/* The state after a crash in which the server lost the last claim. */
 	void (*forget_claim)(void *store);
 };
 
 extern const struct bench_server bench_server;
 
-/* A row as a store gave it. */
+/* A row as a store returned it. */
 struct bench_row {
 	struct tw_durable_row row;
 	char key[256], payload[64];
@@ -67,10 +75,10 @@ struct bench_row {
 struct bench {
 	struct tw_durable_store stores[BENCH_STORES];
 	struct tw_durable_session sessions[BENCH_STORES];
-	/* What was given last. */
+	/* The rows that the store returned last. */
 	struct bench_row rows[BENCH_ROWS];
 	size_t count;
-	int answer; /* of the receiver */
+	int answer; /* what the receiver of rows returns */
 };
 
 extern struct bench bench;
@@ -82,32 +90,38 @@ void bench_end(void);
 void bench_open(int number);
 int bench_try_open(int number, const char *const *kinds, size_t count);
 void bench_close(int number);
-/* A heartbeat, until it is accepted. */
+/* Sends heartbeats until one is accepted. */
 void bench_beat(int number);
 
-/* The server's time. It stands, and goes on by bench_pass() alone, from the first call on. */
+/* The server's time. From the first call on it stands, and only bench_pass() moves it. */
 int64_t bench_now(void);
 void bench_pass(int64_t ns);
 
-/* The timer `serial`, due in so long. */
+/* Returns an operation for the timer `serial`, due in this time. */
 struct tw_durable_op bench_op(enum tw_durable_op_type type, uint64_t serial, int64_t due_in_ns);
-/* Commits one operation, and returns its outcome, or a code but -EAGAIN. */
+/* Commits one operation. Returns its outcome, or the commit's code if that is not -EAGAIN. */
 int bench_do(int number, struct tw_durable_op *op);
 int bench_put(int number, uint64_t serial, int64_t due_in_ns);
-/* Claims what is due soon. Returns how many; `rows` has them, and those that the session had before. */
+/*
+ * Claims timers that are due soon. Returns how many. `rows` gets them, and those that the session
+ * had before.
+ */
 int bench_claim(int number);
 int bench_claim_most(int number, size_t most);
-/* A receiver of rows. */
+/* The receiver of rows. */
 int bench_take(void *to, const struct tw_durable_row *row);
 /* Finds a timer or a dead letter. */
 int bench_find(int number, uint64_t serial);
 
-/* A timer that store `number` has claimed; its start; the end of its run, under the session of the store. */
+/*
+ * bench_put_claimed puts a timer that store `number` has claimed. The others start it and end its
+ * run, under the store's session.
+ */
 void bench_put_claimed(int number, uint64_t serial, int64_t due_in_ns);
 int bench_start(int number, uint64_t serial, uint64_t attempt);
 int bench_end_run(int number, enum tw_durable_op_type type, uint64_t serial);
 int bench_cancel(int number, uint64_t serial);
-/* Store `number` does not beat, and its session ends. */
+/* Store `number` sends no heartbeat, so its session ends. */
 void bench_session_ends(int number);
 
 #endif

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Processes that share timers, while they are killed and stopped, and their server and connections fail.
 
-For test_machines.py WORKER [unittest's arguments] of each store; TESTS_SHARED_ROUNDS: how many rounds of faults (2)
+Used by test_machines.py WORKER of each store. TESTS_SHARED_ROUNDS is the number of rounds of faults (2).
 
-What must hold, whatever happens and however slow the machine is:
-* what was acknowledged has run, or its cancel was acknowledged;
-* what was cancelled for certain (DONE, ABSORBED) never ran;
-* a timer runs a second time only if the session of a run had ended in the middle of it;
-* a later run has a greater fence, or the same one with a greater attempt; no run is early;
-* the effect of a run that ends its timer in its own transaction is there exactly once.
+This must hold, whatever happens and however slow the machine is:
+
+* each acknowledged timer has run, or its cancel was acknowledged;
+* a timer whose cancel was certain (DONE, ABSORBED) never ran;
+* a timer runs a second time only if the session of a run had ended in the middle of the run;
+* a later run has a greater fence, or the same fence with a greater attempt; no run is early;
+* if a run ends its timer in its own transaction, the run's effect is there exactly once.
 """
 import collections
 import os
@@ -63,7 +64,7 @@ class Worker:
 
 
 class History:
-    """The lines of the log."""
+    """The events of the log, by timer."""
 
     def __init__(self, path):
         self.acks, self.cancels, self.begins = {}, collections.defaultdict(set), collections.defaultdict(list)
@@ -73,7 +74,7 @@ class History:
             if what == "ack":
                 self.acks[rest[0]] = int(rest[1])
             elif what == "cancelled" or (what == "cancel" and int(rest[1]) == ABSORBED):
-                # Only ABSORBED is not acknowledged.
+                # A cancel of a timer that was never written (ABSORBED) is not acknowledged later.
                 self.cancels[rest[0]].add(int(rest[1]))
             elif what == "begin":
                 self.begins[rest[0]].append((name, int(rest[1]), int(rest[2]), int(rest[3])))
@@ -85,13 +86,15 @@ class History:
                 self.states[int(rest[0])] += 1
 
     def ended(self, id):
-        """It may be gone without a run, or without an end of its run."""
+        """Returns whether the timer may be gone without a run, or without an end of its run."""
         return bool(self.cancels[id] & {DONE, ATTEMPTED, UNKNOWN})
 
 
 class Machines:
-    """What a kind of store adds: server_start(), socket(folder), address(folder), is_batch(data), schedule_by_others(), drained(),
-    session_is_over(name), reaped(history): how often a session ended in the middle of a run of each timer, and effects()."""
+    """Each kind of store adds: server_start(), socket(folder), address(folder), is_batch(data),
+    schedule_by_others(), drained(), session_is_over(name), effects(), and reaped(history), which returns how
+    often a session ended in the middle of a run, for each timer.
+    """
 
     has_effects = False
 
@@ -105,7 +108,9 @@ class Machines:
         self.server.kill()
 
     def must_keep(self, what, id):
-        """Whether the server must have kept that a timer was stored ("timer"), or was cancelled ("cancel")."""
+        """Whether the server must have kept a fact: that a timer was stored ("timer"), or was cancelled
+        ("cancel").
+        """
         return True
 
     def setUp(self):
@@ -141,16 +146,16 @@ class Machines:
             self.wait("open", lambda worker=worker: f"{worker.name} open\n" in self.lines())
 
     def cancel_some(self, count):
-        """From any process: timers that some process was told of, or that others have made."""
+        """Cancels timers from any process: those that a process was acknowledged, or that others have made."""
         known = [line.split()[2] for line in self.lines().splitlines() if " ack " in line] + self.by_others
         live = [worker for worker in self.workers if worker.process.poll() is None and not worker.stopped]
         for id in self.random.sample(known, min(count, len(known))):
             self.random.choice(live).say(f"cancel {id}")
 
     def end(self):
-        """All that is left runs; then the log is judged."""
+        """Lets all remaining timers run, then checks the log."""
         live = [worker for worker in self.workers if worker.process.poll() is None]
-        # What is staged while a process is cut off is not in the table yet.
+        # Timers that were staged while a process was cut off are not in the table yet, so this flushes them.
         for worker in live:
             worker.say("flush")
         for worker in live:
@@ -193,7 +198,7 @@ class Machines:
         self.schedule_by_others()
 
     def some_time(self):
-        """Enough for timers to be in each state; nothing depends on it."""
+        """Sleeps long enough for timers to reach each state. No check depends on it."""
         time.sleep(self.random.uniform(0.2, 0.8))
         self.cancel_some(40)
         time.sleep(self.random.uniform(0.2, 0.8))
@@ -223,7 +228,7 @@ class Machines:
             victim = self.random.choice(self.workers)
             victim.signal(signal.SIGSTOP)
             self.load()
-            # Beyond its session: the server says when.
+            # Waits until the server says that the session has ended.
             self.wait("the session ends", lambda victim=victim: self.session_is_over(victim.name))
             victim.signal(signal.SIGCONT)
             self.some_time()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Plants defects in a shared store, one at a time, and expects its tests to find each.
 
-For planted.py SOURCE_ROOT C_COMPILER... -- [NAME...] of each store; planted.py SOURCE_ROOT --fit looks for their places only
+Used by planted.py of each store: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]. With --fit it only
+checks that each defect has one place in src: planted.py SOURCE_ROOT --fit
 """
 import os
 import pathlib
@@ -14,7 +15,9 @@ from planting import fit, plant  # noqa: E402
 
 
 class Store:
-    """name: of its folders. packages: of pkg-config. tests: beside those of shared/. variable: with the address of the server."""
+    """name: of the store's folders. packages: for pkg-config. tests: in addition to those of shared/. variable:
+    the environment variable with the server's address.
+    """
 
     def __init__(self, name, packages, tests, variable):
         self.name, self.packages, self.variable = name, packages, variable
@@ -22,7 +25,7 @@ class Store:
         self.tests += [f"{name}/{test}" for test in tests]
 
     def embed(self, root, source, text):
-        """The command that makes the C file `text` of what the library embeds."""
+        """Returns the command that generates the C file `text` from what the library embeds."""
         raise NotImplementedError
 
 
@@ -39,7 +42,7 @@ class Builder:
         self.tests = [tests / name for name in store.tests]
 
     def program(self, source, name):
-        """source: the tree src, with the defect or without."""
+        """source: the tree src, with or without a defect."""
         folder = source / self.store.folder
         text, program = self.folder / f"{name}.c", self.folder / name
         subprocess.run(self.store.embed(self.root, folder, text), check=True)

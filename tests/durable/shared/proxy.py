@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A proxy before a server's socket, which cuts connections, and loses the reply to a batch."""
+"""A proxy in front of a server's socket. It cuts connections, and loses the reply to a batch."""
 import socket
 import threading
 
 
 class Proxy:
     def __init__(self, target, marks):
-        """marks: tells whether something that a client sends is a batch."""
+        """marks: a function that returns whether the data from a client is a batch."""
         self.target, self.marks = str(target), marks
         self.lock = threading.Lock()
         self.pairs, self.lose, self.lost, self.shut, self.listener = set(), 0, 0, False, None
@@ -15,6 +15,18 @@ class Proxy:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         path.chmod(0o777)
+        return self.listen()
+
+    def start_tcp(self, host):
+        """At a port of its own."""
+        self.listener = socket.create_server((host, 0))
+        return self.listen()
+
+    @property
+    def port(self):
+        return self.listener.getsockname()[1]
+
+    def listen(self):
         self.listener.listen(64)
         threading.Thread(target=self.accept, daemon=True).start()
         return self
@@ -41,7 +53,7 @@ class Proxy:
             threading.Thread(target=self.forward, args=(pair, server, client, False), daemon=True).start()
 
     def forward(self, pair, source, to, from_client):
-        """pair[2]: the reply to what the client has sent last is to be lost."""
+        """pair[2]: whether to lose the reply to what the client has sent last."""
         try:
             while data := source.recv(65536):
                 if from_client and self.lose > 0 and self.marks(data):
@@ -68,7 +80,7 @@ class Proxy:
             one.close()
 
     def cut(self, shut=False):
-        """Ends all connections. shut: and accepts none until open()."""
+        """Ends all connections. If `shut` is true, accepts none until open()."""
         self.shut = shut
         with self.lock:
             pairs = list(self.pairs)

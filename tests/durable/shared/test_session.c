@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a shared store: their ends, claims, lost replies, fences. The server's time stands, and
- * the tests move it.
+ * Sessions of a shared store: their ends, claims, lost replies, fences. The server's time stands
+ * still, and the tests move it.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench.h"
 
-/* The others get the rows of a session that is silent, and its own writes are refused. */
+/* A session that sends no heartbeat loses its rows to others, and its own writes are refused. */
 Test(session, a_session_that_ends_loses_its_timers, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -26,7 +26,7 @@ Test(session, a_session_that_ends_loses_its_timers, .init = bench_make, .fini = 
 	check_int(bench_server.count(BENCH_TIMERS), 2);
 }
 
-/* Its timers are not claimed by anybody yet, but a cancel need not wait for that. */
+/* No session has claimed the timers of the ended session yet. A cancel need not wait for that. */
 Test(session, a_started_timer_of_a_session_that_ended_can_be_cancelled, .init = bench_make,
      .fini = bench_end)
 {
@@ -38,7 +38,7 @@ Test(session, a_started_timer_of_a_session_that_ended_can_be_cancelled, .init = 
 	check_int(bench_cancel(1, 1), TW_DURABLE_ATTEMPTED);
 }
 
-/* Also if nobody has noticed the end yet. */
+/* The heartbeat is refused even if no process has noticed the session's end yet. */
 Test(session, a_heartbeat_that_comes_too_late_is_refused, .init = bench_make, .fini = bench_end)
 {
 	uint64_t number;
@@ -46,7 +46,7 @@ Test(session, a_heartbeat_that_comes_too_late_is_refused, .init = bench_make, .f
 	bench_open(0);
 	number = bench.sessions[0].number;
 	bench_session_ends(0);
-	/* Until it is answered. */
+	/* Repeats until the heartbeat is answered. */
 	do
 		bench_beat(0);
 	while (bench.sessions[0].number == number && bench_server.beat_due(bench.stores[0].store));
@@ -63,7 +63,7 @@ Test(session, the_numbers_of_sessions_rise, .init = bench_make, .fini = bench_en
 		check_true(bench.sessions[0].number > last);
 		last = bench.sessions[0].number;
 		bench_close(0);
-		/* A clock that goes back does not matter. */
+		/* A server clock that goes back must not matter. */
 		bench_pass(-SECOND);
 	}
 	check_int(bench_server.count(BENCH_SESSIONS), 0);
@@ -159,7 +159,7 @@ Test(session, what_a_lost_claim_has_claimed_is_given_after_the_next_connection, 
 	check_int(bench.count, 0);
 }
 
-/* Rows that the set does not want are free again, and so are those behind an error. */
+/* Rows that the set does not want become free again. So do the rows that follow an error. */
 Test(session, rows_that_are_not_wanted_are_free, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -176,23 +176,29 @@ Test(session, rows_that_are_not_wanted_are_free, .init = bench_make, .fini = ben
 	check_int(bench_claim(1), 5);
 }
 
-/* A claim that comes late, over a connection that was given up, is refused; one that came before is read. */
+/*
+ * A late claim over a connection that was given up is refused. If it came in time, its rows are
+ * read.
+ */
 Test(session, a_claim_is_done_once, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
 	check_int(bench_put(0, 1, SECOND), TW_DURABLE_DONE);
-	/* The old connection brings it, before the next batch. */
+	/* The old connection delivers the claim before the next batch. */
 	check_int(bench_server.claim_by_hand(bench.stores[0].store, 1), 1);
 	check_int(bench_put(0, 2, 100 * SECOND), TW_DURABLE_DONE);
 	check_int(bench_find(0, 2), 0);
 	check_int(bench_claim(0), 0);
 	check_int(bench.count, 1);
 	check_int(bench.rows[0].row.id.serial, 1);
-	/* And after it. */
+	/* Here it comes after the batch. */
 	check_int(bench_server.claim_by_hand(bench.stores[0].store, 0), -1);
 }
 
-/* A crash of the server may lose claims, with their numbers. The timers are free there, and a start is refused. */
+/*
+ * A crash of the server may lose claims, with their numbers. Their timers are free again on the
+ * server, so a start is refused.
+ */
 Test(session, numbers_that_the_server_has_lost_are_used_again, .init = bench_make,
      .fini = bench_end)
 {
@@ -206,7 +212,7 @@ Test(session, numbers_that_the_server_has_lost_are_used_again, .init = bench_mak
 	check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
 }
 
-/* The fence of a later start is greater, also if an older session does it, or the clock goes back. */
+/* A later start has a greater fence, even if an older session makes it, or the clock goes back. */
 Test(session, fences_rise, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
@@ -234,7 +240,10 @@ Test(session, fences_rise, .init = bench_make, .fini = bench_end)
 	}
 }
 
-/* A row that was claimed again is not started by its new owner, though an attempt is open. */
+/*
+ * A row that is claimed again must not count as started by its new owner, although an attempt is
+ * open.
+ */
 Test(session, a_timer_that_is_claimed_again_is_read_after_a_lost_reply, .init = bench_make,
      .fini = bench_end)
 {

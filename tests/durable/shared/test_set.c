@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of timers on a server, in this process: what a set does with what the server says.
+ * Sets of timers on a server, in this process: how a set reacts to the server's answers.
  *
- * Seen to fail: a first move of a batch that settles, and releases what the second has claimed; a close
- * that leaves a confirmed start as an attempt; a question that passes over kinds which the set does not
- * have; a batch without a bound in bytes.
+ * Seen to fail with these defects: a batch whose first move settles, and releases what the second
+ * move has claimed; a close that leaves a confirmed start as an attempt; a query that ignores kinds
+ * which the set does not have; a batch without a bound in bytes.
  */
 #include "bench.h"
 
@@ -35,7 +35,7 @@ static const struct tw_durable_kind once = {
 	.run = on_run,
 };
 
-/* The last acknowledgement with the context. */
+/* The outcome of the last acknowledgement with this context. */
 static _Atomic int acked;
 
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
@@ -101,7 +101,7 @@ static void wait_runs(int count)
 Test(set, the_last_of_two_moves_counts, .init = setup, .fini = teardown, .timeout = 240)
 {
 	struct tw_durable *set = set_open(&mail);
-	/* Claimed, and not due for a while. */
+	/* The timer is claimed, but not due for a while. */
 	struct tw_durable_id id = schedule(set, &mail, 4 * SECOND, NULL);
 
 	check_int(tw_durable_flush(set, TW_NEVER), 0);
@@ -138,7 +138,7 @@ Test(set, large_payloads_come_in_several_batches, .init = setup, .fini = teardow
 	for (int i = 0; i < COUNT; i++)
 		check_int(tw_durable_schedule(set, &spec, &id), 0);
 	check_int(tw_durable_flush(set, TW_NEVER), 0);
-	/* The set's thread shows its counters at the end of its turn. */
+	/* The set's thread updates its counters at the end of its turn. */
 	do {
 		check_int(tw_durable_stats_get(set, &stats, sizeof stats), 0);
 		usleep(1000);
@@ -155,7 +155,10 @@ Test(set, a_close_takes_starts_back, .init = setup, .fini = teardown, .timeout =
 	set = set_open(&once);
 	for (int i = 0; i < 20; i++)
 		(void)schedule(set, &once, 0, NULL);
-	/* One runs, and holds the engine's thread; the others are confirmed, and wait for it. */
+	/*
+	 * One timer runs and occupies the engine's thread. The others are confirmed and wait for
+	 * the thread.
+	 */
 	wait_runs(1);
 	while (bench_server.count(BENCH_STARTED) < 20)
 		usleep(1000);
@@ -178,7 +181,7 @@ Test(set, timers_of_other_kinds_are_found_and_stay, .init = setup, .fini = teard
 	check_int(tw_durable_flush(calls, TW_NEVER), 0);
 	check_int(tw_durable_find(mails, id, &info, TW_NEVER), 0);
 	check_true(info.id.serial == id.serial && info.kind == NULL);
-	/* Not claimed by the set that cannot run it. */
+	/* The set that cannot run this kind must not claim the timer. */
 	check_int(tw_durable_reschedule(mails, id, bench_server.now(false), NULL), -EINPROGRESS);
 	wait_runs(1);
 	id = schedule(calls, &call, 3600 * SECOND, "k");

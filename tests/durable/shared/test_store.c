@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shared store, by its functions alone: operations and their outcomes, lists, any bytes. The
- * server's time stands, and the tests move it.
+ * A shared store through its functions alone: operations and their outcomes, lists, arbitrary
+ * bytes. The server's time stands still, and the tests move it.
  *
- * Seen to fail: planted.py has the defects.
+ * Seen to fail with the defects of planted.py.
  */
 #include "bench.h"
 
@@ -83,7 +83,7 @@ Test(store, one_session_claims_a_timer, .init = bench_make, .fini = bench_end)
 	bench_open(1);
 	for (uint64_t i = 1; i <= 100; i++)
 		check_int(bench_put((int)(i % 2), i, (int64_t)i * SECOND / 10), TW_DURABLE_DONE);
-	/* Within 5 s, and in the order of deadlines. */
+	/* A claim takes the timers that are due within 5 s, in the order of their deadlines. */
 	check_int(bench_claim(0), 50);
 	for (size_t i = 0; i < 50; i++)
 		check_int(bench.rows[i].row.id.serial, i + 1);
@@ -144,7 +144,7 @@ Test(store, a_cancel_from_elsewhere_is_precise, .init = bench_make, .fini = benc
 	check_int(bench_start(0, 2, 1), TW_DURABLE_DONE);
 	check_int(bench_cancel(1, 2), TW_DURABLE_RUNNING);
 	check_int(bench_find(1, 2), 0);
-	/* It runs again later: an attempt began. */
+	/* The timer will run again, but an attempt has begun. The cancel must say so. */
 	check_int(bench_end_run(0, TW_DURABLE_OP_MOVE, 2), TW_DURABLE_DONE);
 	check_int(bench_cancel(1, 2), TW_DURABLE_ATTEMPTED);
 	check_int(bench_cancel(1, 2), TW_DURABLE_ABSENT);
@@ -221,7 +221,10 @@ Test(store, dead_letters_are_trimmed, .init = bench_make, .fini = bench_end)
 		check_int(bench_end_run(0, TW_DURABLE_OP_BURY, i), TW_DURABLE_DONE);
 		bench_pass(SECOND / 2);
 	}
-	/* Those of the first 2 s, and of the rest all but three. */
+	/*
+	 * First removes the letters of the first 2 s by age, but no more than three. Then removes
+	 * all but three by number.
+	 */
 	check_int(bench.stores[0].ops->dead_trim(bench.stores[0].store, 100,
 						 bench_now() - 3 * SECOND, 3),
 		  3);
@@ -231,7 +234,7 @@ Test(store, dead_letters_are_trimmed, .init = bench_make, .fini = bench_end)
 	check_int(bench_find(0, 8), 0);
 }
 
-/* The order of a batch, where its operations have to do with each other. */
+/* Operations of a batch that depend on each other take effect in order. */
 Test(store, a_batch_keeps_its_order, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op ops[6];
@@ -267,7 +270,7 @@ Test(store, a_key_is_freed_in_the_order_of_the_batch, .init = bench_make, .fini 
 		ops[i].row.key = "k";
 		ops[i].row.key_bytes = 1;
 	}
-	/* PUT 9, DELETE 10 (absent), DELETE 9, PUT 8. */
+	/* The batch: PUT 9, DELETE 10 (absent), DELETE 9, PUT 8. */
 	ops[1].row.id.serial = 10;
 	ops[2].row.id.serial = 9;
 	ops[3].row.id.serial = 8;
@@ -276,7 +279,7 @@ Test(store, a_key_is_freed_in_the_order_of_the_batch, .init = bench_make, .fini 
 	check_int(ops[1].outcome, TW_DURABLE_ABSENT);
 	check_int(ops[2].outcome, TW_DURABLE_DONE);
 	check_int(ops[3].outcome, TW_DURABLE_DONE);
-	/* PUT 7 finds the key taken, and then it is freed. */
+	/* PUT 7 finds the key taken; the DELETE after it frees the key. */
 	ops[0] = bench_op(TW_DURABLE_OP_PUT, 7, 100 * SECOND);
 	ops[0].row.key = "k";
 	ops[0].row.key_bytes = 1;
@@ -287,7 +290,10 @@ Test(store, a_key_is_freed_in_the_order_of_the_batch, .init = bench_make, .fini 
 	check_int(ops[1].outcome, TW_DURABLE_DONE);
 }
 
-/* Bytes are bytes: none of them is ever part of a text that the server runs. */
+/*
+ * Keys and payloads may be any bytes. None of them may become part of a statement that the server
+ * runs.
+ */
 Test(store, keys_and_payloads_are_any_bytes, .init = bench_make, .fini = bench_end)
 {
 	static const char *const texts[] = {
@@ -333,7 +339,10 @@ Test(store, a_payload_may_be_large, .init = bench_make, .fini = bench_end)
 	free(payload);
 }
 
-/* In the order of deadlines, claimed or not; a slice goes on behind its last row. */
+/*
+ * A list is in the order of deadlines, claimed or not. A slice continues after the last row of the
+ * one before.
+ */
 Test(store, a_list_is_in_order, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_row after;

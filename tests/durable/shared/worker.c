@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process among others that share timers, for machines.py. usage: worker ADDRESS PLACE LOG NAME SESSION_MS
+ * One of several processes that share timers, for machines.py. usage: worker ADDRESS PLACE LOG NAME
+ * SESSION_MS
  *
- * It obeys lines of its input, and appends to LOG a line for what happens, each by one write: so the
- * lines of all processes are whole and in order.
+ * It executes the lines of its input. It appends a line to LOG for each event, each by one write,
+ * so the lines of all processes are whole and in order.
  *
  *     schedule COUNT KIND SPREAD_MS    so many timers, due at random within the spread
  *     cancel ID     unkey KEY          flush                            close
  *
  *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
- *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE      NAME state STATE
- *     NAME flushed      NAME sessions COUNT
+ *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE
+ *     NAME state STATE      NAME flushed      NAME sessions COUNT
  */
 #include "worker.h"
 

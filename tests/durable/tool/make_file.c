@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_file PATH: a file with timers of each state, for test_tool.py, which knows them too. Then it
- * holds the file open until its input ends, and closes it.
+ * make_file PATH: creates a file with timers of each state, for test_tool.py, which has the same
+ * constants. Then it holds the file open until its input ends, and closes it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +16,11 @@ enum {
 	ENDED = 11,  /* each eleventh has ended */
 	BURIED = 13, /* each thirteenth is a dead letter */
 	RUNS = 17,   /* each seventeenth has started */
-	BYTES = 20,  /* this one has a key that is no text */
+	BYTES = 20,  /* the key of this one is not text */
 	/*
-	 * So many more, put by one commit, do not go to the inbox. They are due within a minute from
-	 * the beginning, and each third has ended: its end is noted, and its row is still there.
+	 * So many more timers are put by one commit, so they do not go to the inbox. They are due
+	 * within a minute from the beginning. Each third has ended: its end is stored, and its row
+	 * is still there.
 	 */
 	BULK = 600,
 	THIRD = 3,

@@ -4,8 +4,8 @@
 
 usage: test_page.py TICKWHEEL_DURABLE MAKE_FILE PAGE
 
-Seen to fail: a query of a column that does not exist; a rename that leaves a timer of the old name, or finds the new one
-there already.
+Seen to fail with these defects: a query of a column that does not exist; a rename that leaves a timer of the
+old name, or finds that the new name exists already.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ def tool(path, *arguments):
 
 
 def queries_check(path):
-    """{comment: rows}"""
+    """Returns {comment: rows} for each query of the page."""
     queries = re.findall(r'^# (.*)\nsqlite3 -readonly timers\.db "(.*)"$', PAGE, re.M)
     assert len(queries) == 4, queries
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
@@ -35,7 +35,7 @@ def queries_check(path):
     overdue = {}
     assert rows["new timers that were not yet filed by their deadline"][0][0] > 0
     for line in lines:
-        # All of the file are of the past.
+        # All deadlines of the file are in the past.
         if not line.get("dead"):
             overdue[line["kind"]] = overdue.get(line["kind"], 0) + 1
     seen = dict(rows["timers that are overdue by more than a minute, by kind"])
@@ -53,7 +53,7 @@ def started_check(path):
 
 
 def copy_command(path, new, word):
-    """The command of the page that writes a copy, and has the word."""
+    """Returns the page's command that writes a copy and contains the word."""
     commands = re.findall(r"`(tickwheel-durable timers\.db dump \| [^`]* load -)`", PAGE)
     command, = (command for command in commands if word in command)
     return command.replace("tickwheel-durable", TOOL).replace("timers.db", str(path)).replace("new.db", new)
@@ -68,7 +68,7 @@ def rename_check(path):
 
 
 def rename_twice_check(path):
-    """The program has added its new name already, wherever that stands."""
+    """The file may already have the new name, at any position among the kinds."""
     kinds = json.loads(tool(path, "dump").splitlines()[0])["kinds"]
     for number, place in enumerate((1, len(kinds))):
         both = path.parent / f"both-{number}"
@@ -82,7 +82,9 @@ def rename_twice_check(path):
 
 
 def clock_check(path):
-    """A file that has seen a wrong time has seen the present one afterwards, and is the same otherwise."""
+    """After the page's command, a file with a wrong highest time has the present one, and is otherwise
+    unchanged.
+    """
     wrong = path.parent / "wrong"
     dump = re.sub(r'"highest_ns":\d+', '"highest_ns":9000000000000000000', tool(path, "dump"), count=1)
     subprocess.run([TOOL, str(wrong), "load", "-"], input=dump, text=True, check=True)

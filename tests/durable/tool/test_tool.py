@@ -4,8 +4,9 @@
 
 usage: test_tool.py TICKWHEEL_DURABLE MAKE_FILE [unittest's arguments]
 
-Seen to fail: an end that is noted and shown; a mark of a crash that a change removes; a change of a file that is open;
-a copy that stays after a failure; each defect that check looks for, left out of it.
+Seen to fail with these defects: a timer that is shown although its end is stored; a mark of a crash that a
+change removes; a change of a file that is open; a copy that stays after a failure; each defect that `check`
+looks for, left out of it.
 """
 import datetime
 import json
@@ -27,7 +28,7 @@ SECOND = 10**9
 
 
 def group(number):
-    """The state of a timer of make_file.c."""
+    """Returns the state of a timer of make_file.c."""
     if number >= TIMERS:
         return "plain" if (number - TIMERS) % 3 else "ended"
     if number % 10 == 0:
@@ -39,7 +40,7 @@ def group(number):
 
 
 def first_ns(number):
-    """The first deadline."""
+    """Returns the timer's first deadline."""
     return BEGIN_S * SECOND + (number * 100 * SECOND if number < TIMERS else (number - TIMERS) * SECOND // 10)
 
 
@@ -62,7 +63,7 @@ IN_ORDER = sorted(PENDING, key=lambda number: (due_ns(number), first_ns(number) 
 
 
 def crc32c(numbers):
-    """Of 64-bit numbers, as the file has it."""
+    """The checksum of 64-bit numbers, as the file stores it."""
     crc = 0xFFFFFFFF
     for byte in b"".join(number.to_bytes(8, "little", signed=True) for number in numbers):
         crc ^= byte
@@ -78,7 +79,7 @@ class Tool(unittest.TestCase):
         cls.made = cls.folder / "made"
         with subprocess.Popen([MAKE, str(cls.made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as make:
             cls.serial = int(make.stdout.readline().split()[1])
-            # While the store has it open: from the log too.
+            # Here a store has the file open, so a part of it is still in the log.
             cls.pid = make.pid
             cls.cancelled = subprocess.run([TOOL, str(cls.made), "cancel", f"{BEGIN_S // 64}-{cls.serial}"],
                                            capture_output=True, text=True, check=False)
@@ -125,7 +126,7 @@ class Tool(unittest.TestCase):
         database.close()
         return changed
 
-    # What the commands show.
+    # Commands that show timers.
 
     def test_list_is_in_order_of_deadline(self):
         rows = self.rows("list", "--limit", "0")
@@ -284,7 +285,7 @@ class Tool(unittest.TestCase):
         self.assertEqual(self.number_of(self.rows("find", "k30")[0]), 30)
         self.run_tool("find", "k31", code=1)
 
-    # Dump and load.
+    # The commands dump and load.
 
     def test_dump_has_all(self):
         head, *rows, end = (json.loads(line) for line in self.run_tool("dump").splitlines())
@@ -301,7 +302,7 @@ class Tool(unittest.TestCase):
         self.assertEqual(sum('"kind":"call"' in line for line in calls), len(calls))
 
     def loaded(self, text, code=0):
-        """The new file from a dump. There is none if the load has failed."""
+        """Loads a dump into a new file. If the load has failed, there must be no file."""
         new = self.folder / "timers-new"
         (self.folder / "timers-dump").write_text(text, encoding="latin-1")
         self.run_tool("load", str(self.folder / "timers-dump"), code=code, path=new)
@@ -335,7 +336,7 @@ class Tool(unittest.TestCase):
     def test_load_reads_escapes(self):
         head, *rows, end = self.run_tool("dump").splitlines(keepends=True)
         new = self.loaded(head + rows[0].replace('"k0"', r'"a\\u0000\u00e4"') + '{"rows":1}\n')
-        # A backslash, and a letter of two bytes.
+        # The key has a backslash and a letter of two bytes.
         self.assertEqual(json.loads(self.run_tool("dump", path=new).splitlines()[1])["key_hex"],
                          r"a\u0000ä".encode().hex())
 
@@ -448,7 +449,7 @@ class Tool(unittest.TestCase):
         self.assertIn("timers-new-load: ", ran.stderr)
         self.assertEqual(list(self.folder.glob("timers-new*")), [])
 
-    # The file.
+    # The file itself: check, and damaged files.
 
     def test_a_whole_file_has_no_defects(self):
         self.assertRegex(self.run_tool("check"), rf"^{len(PENDING) + len(DEAD)} rows, 0 defects\n$")
@@ -470,7 +471,7 @@ class Tool(unittest.TestCase):
         return "inbox" if inbox else "timer"
 
     def test_check_finds_a_changed_row(self):
-        # With a moved timer its pointer is of no use, which is a defect of its own.
+        # If a moved timer is damaged, its pointer is useless, which counts as a defect of its own.
         for table, number, defects in ((self.table_of(1), 1, 1), ("timer", 7, 2), ("dead", 13, 1)):
             with self.subTest(table):
                 self.setUp()
@@ -552,7 +553,7 @@ class Tool(unittest.TestCase):
             self.run_tool("list", code=3)
             self.assertIn("has another version", self.said)
 
-    # The arguments.
+    # Arguments.
 
     def test_wrong_usage(self):
         for arguments in ((), ("frobnicate",), ("show",), ("show", "12"), ("show", "1-0"), ("show", "1-x"), ("show", "x-1"), ("pause",), ("resume", "a", "b"),

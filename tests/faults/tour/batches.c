@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's batches: some of each engine, scheduled and
- * cancelled. Each item has an entry of its own. */
+/*
+ * The tour's batches: schedules and cancels some timeouts of each engine. Each item has an entry of
+ * its own.
+ */
 #include "tour_inner.h"
 
 #include <errno.h>

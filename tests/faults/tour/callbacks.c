@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's timeouts: offers and cancels them, and has their callbacks. */
+/* The tour's timeouts: functions that schedule and cancel them, and their callbacks. */
 #include "tour_inner.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int64_t id_schedule(struct entry *entry, unsigned turn, const struct tw_k
 	return result;
 }
 
-/* Schedules one that never expires, by each of the calls in turn. */
+/* Schedules a timeout that never expires, by a different call each time. */
 static int64_t never_schedule(struct entry *entry, const struct tw_kind *kind, uint32_t expected)
 {
 	static _Atomic unsigned nevers;
@@ -143,7 +143,7 @@ static void on_rearm(struct tw_handle self, void *arg)
 
 	(void)self;
 	entry_expired(entry);
-	/* If it comes late enough, it meets stop. */
+	/* If this schedule comes late enough, stop rejects it. */
 	if (left > 0)
 		(void)tour_offer_kind(entry->engine, MS, &rearm_kind, (void *)(left - 1),
 				      CODE_ESHUTDOWN);
@@ -172,7 +172,7 @@ const struct tw_kind rearm_kind = TW_KIND(on_rearm, NULL);
 const struct tw_kind cancel_kind = TW_KIND(on_cancel, NULL);
 const struct tw_kind gate_kind = TW_KIND(on_gate, NULL);
 
-/* Accepts the first half, so that the rest runs on the worker. */
+/* Accepts the first half. The worker runs the rest. */
 size_t tour_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accepted = 0;

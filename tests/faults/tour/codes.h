@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every public call, and the error codes that it may return: the table of docs/errors.md, which the
- * tour checks on the library (the test `tour_complete` compares the two).
+ * Every public call, and the error codes that it may return. This is the table of docs/errors.md.
+ * The tour checks the library against it, and the test `tour_complete` compares the two tables.
  */
 #ifndef FAULTS_CODES_H
 #define FAULTS_CODES_H
@@ -171,14 +171,14 @@ enum code {
 	CODES = 13
 };
 
-/* The public name, and the set of codes that the documentation allows for it. */
+/* Return the public name of a call, and the set of codes that the documentation permits for it. */
 const char *call_name(enum call call);
 uint32_t call_codes(enum call call);
 
 /* Returns the bit of a negative errno value, or 0 if no call may return it. */
 uint32_t code_bit(int64_t error);
 
-/* The name of the code with bit number `number`. */
+/* Returns the name of the code with bit number `number`. */
 const char *code_name(unsigned number);
 
 #endif

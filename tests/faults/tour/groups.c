@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's group: two engines, which must be made and started together
- * or not at all. Each timeout must end once. */
+/*
+ * The tour's group: two engines, which must be created and started together or not at all. Each
+ * timeout must end once.
+ */
 #include "tour_inner.h"
 
 #include <errno.h>
 
 enum { HANDLES = 24 };
 
-/* Written on several workers. */
+/* Several workers write these. */
 static _Atomic int64_t unexpired, expired;
 
 static void on_expire(struct tw_handle self, void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tour's step through keyed timeouts. It has an engine of its own with its own books. Each
- * accepted entry must end once, whatever a fault rejects.
+ * The tour's step through keyed timeouts. It has an engine of its own, and checks this engine's
+ * counts itself. Each accepted entry must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 
@@ -26,7 +26,7 @@ static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
 
-/* Longer than the memory for a key inside an entry. */
+/* Returns a key that is too long for the memory inside an entry. */
 static const void *key_of(unsigned number)
 {
 	static char key[KEY_BYTES];

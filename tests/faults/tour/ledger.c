@@ -130,7 +130,10 @@ size_t ledger_overdue(const struct tw_engine *engine, int64_t now_ns)
 	for (number = 0; number < ledger.count; number++) {
 		const struct entry *entry = &ledger.entry[number];
 
-		/* Reads `accepted` first, because until then a callback may be making the entry. */
+		/*
+		 * Reads `accepted` first. Before it is set, a callback may still be writing the
+		 * entry.
+		 */
 		overdue += entry->accepted && entry->engine == engine && !entry_ended(entry) &&
 			   entry->due_by_ns <= now_ns;
 	}

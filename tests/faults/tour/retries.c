@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tour's step through the retry layer. It has an engine of its own with its own books. Each
- * accepted task must end once, whatever a fault rejects.
+ * The tour's step through the retry layer. It has an engine of its own, and checks this engine's
+ * counts itself. Each accepted task must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 
@@ -10,7 +10,7 @@
 enum { TASKS = 100 };
 
 struct task {
-	struct tw_retry_handle self; /* of an attempt that is pending */
+	struct tw_retry_handle self; /* the handle of an attempt that is pending */
 	unsigned ended;
 };
 

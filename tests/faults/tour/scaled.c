@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's scaled kind, with an engine of its own. What was accepted runs, is cancelled or is handed
- * back. A change of the factor and a turn need no memory. */
+/*
+ * The tour's scaled kind, with an engine of its own. Each accepted timeout must run, be cancelled
+ * or be handed back. A change of the factor and a turn need no memory.
+ */
 #include "tour_inner.h"
 
 #include <errno.h>

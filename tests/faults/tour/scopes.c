@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's scope, with an engine of its own. It grows beyond its own slots, or a schedule is
- * rejected. Its end must leave nothing. */
+/*
+ * The tour's scope, with an engine of its own. It must grow beyond its own slots, or reject a
+ * schedule. After its end no member may be left.
+ */
 #include "tour_inner.h"
 
 #include <errno.h>

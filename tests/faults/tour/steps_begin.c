@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The thread hook of `moved`. Faults of thread creation hit here too. */
+/* The thread hook of `moved`. Faults of thread creation apply here too. */
 static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attributes;
@@ -68,7 +68,7 @@ static void clock_make(void)
 	tour_exactly(CALL_CLOCK_CREATE, tw_clock_create_virtual(0, &tour.clock), 0);
 }
 
-/* Makes, reads and frees a clock. No effect of a fault on it may remain afterwards. */
+/* Creates, reads and frees a clock. Afterwards no fault may have left an effect on it. */
 static void system_clock_tour(enum tw_clock_type type)
 {
 	struct tw_clock *clock = NULL;
@@ -92,14 +92,17 @@ static void engine_make(const struct tw_options *options, struct tw_engine **ret
 	tour_exactly(CALL_CREATE, tw_engine_create(options, ret_engine), 0);
 }
 
-/* For its engines, this process is not a forked child. */
+/* This process is not a forked child, so the generation must be 0. */
 static void step_fork(void)
 {
 	tour_exactly(CALL_FORK_GENERATION, tw_fork_generation(), 0);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(NULL, TW_REINIT_KEEP), 0);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, TW_REINIT_KEEP), -EBUSY);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, UINT64_MAX), -EINVAL);
-	/* Otherwise a fork would wait while threads are stopped inside liburcu's locks. */
+	/*
+	 * Not if a test forks at the library's points: a fork would then wait for threads that are
+	 * stopped inside liburcu's locks.
+	 */
 	if (tour.plan->publish == NULL)
 		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());
 }

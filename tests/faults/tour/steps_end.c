@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's last steps: usable after the fault, stop, destroy. */
+/* The tour's last steps: using the engines after the fault, stop, destroy. */
 #include "tour_inner.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ void step_detach(void)
 	(void)tour_offer(tour.real, 10000 * MS, 0);
 }
 
-/* An engine without a thread, so this thread polls. */
+/* This engine has no thread, so this thread polls. */
 static void loop_use(struct tw_engine *engine)
 {
 	tour_exactly(CALL_ENTER, tw_loop_enter(engine), 0);
@@ -43,10 +43,13 @@ static void loop_live(void)
 	tour_exactly(CALL_DESTROY, tw_engine_destroy(engine), 0);
 }
 
-/* The slabs that tw_memory_reserve makes for so few: one to use, one in reserve. */
+/* tw_memory_reserve(1000) creates so many slabs: one to use, one in reserve. */
 enum { SLABS_OF_1000 = 2 };
 
-/* Less than a revolution of the wheel. Otherwise skipped timeouts would come by then. */
+/*
+ * Less than a revolution of the wheel, because timeouts that an advance has skipped would come
+ * after one.
+ */
 #define LATE_NS INT64_C(3000000000)
 
 static void due_await(void)
@@ -65,7 +68,7 @@ static void on_text(void *context, const char *text, size_t bytes)
 	RACE_CHECK(text != NULL && bytes > 0);
 }
 
-/* The fault is over, or the engines can work with it, so everything must work. */
+/* The fault is over, or the engines can work in spite of it. So all calls must succeed. */
 void step_usable(void)
 {
 	int number;
@@ -119,7 +122,7 @@ static void print_use(const struct tw_stats *stats, const struct tw_histogram *h
 		     0);
 }
 
-/* Without the option the call must fail. */
+/* Without the option for histograms the call must fail. */
 static void histogram_use(struct tw_engine *engine, const struct tw_stats *stats)
 {
 	static struct tw_histogram histogram = {.size = sizeof histogram};
@@ -137,7 +140,7 @@ static void books_add(struct tw_engine *engine)
 	struct tw_stats stats = {.size = sizeof stats};
 
 	tour_exactly(CALL_STATS, tw_stats_get(engine, &stats), 0);
-	/* Without a threshold the call must fail. */
+	/* Without a threshold for slow callbacks the call must fail. */
 	(void)tour_code(CALL_WATCH, CODE_EINVAL, tw_engine_watch(engine));
 	tour_exactly(CALL_DUMP, tw_engine_dump(engine, on_text, NULL, TW_NEVER), 0);
 	RACE_CHECK(stats.pending == 0 && stats.check_failures == 0);
@@ -164,7 +167,7 @@ static void engine_stop(struct tw_engine *engine)
 void step_stop(void)
 {
 	engine_stop(tour.real);
-	/* From here on no thread would run the timeouts that the hook accepts. */
+	/* From here on the hook must accept no timeouts, because no thread would run them. */
 	atomic_store(&tour.closing, true);
 	if (tour_code(CALL_FLUSH, 0, tw_engine_flush(tour.moved, tour.patience_ns)) == 0)
 		tour_dues_run();

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour's middle steps: questions, cancels, threads, callbacks, waiting calls. */
+/* The tour's middle steps: queries, cancels, threads, callbacks, waiting calls. */
 #include "tour_inner.h"
 
 #include <errno.h>
 
-/* A hundred years: further than all leaps of a clock together. Otherwise it might run meanwhile. */
+/*
+ * A hundred years, which is more than all leaps of a clock together. So such a timeout cannot
+ * become due during the tour.
+ */
 #define FAR_OFF_NS INT64_C(3155760000000000000)
 
 void tour_ask(struct entry *entry)
@@ -23,7 +26,7 @@ void tour_ask(struct entry *entry)
 			   timeout.engine == entry->engine);
 }
 
-/* Moves to an earlier deadline and back to the same one. */
+/* Reschedules to an earlier deadline and back to the old one. */
 static void tour_move(struct entry *entry)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -39,7 +42,7 @@ static void tour_move(struct entry *entry)
 			tw_id_reschedule_at(tw_id_of(entry->handle), TW_NEVER));
 }
 
-/* The calls that name a timeout, with the names of none. */
+/* Makes the calls that take a handle or an id with those of no timeout. */
 static void none_ask(void)
 {
 	struct tw_handle none = tw_id_handle(TW_ID_NONE);
@@ -60,7 +63,7 @@ static void none_ask(void)
 	tour_exactly(CALL_TIMEOUT_TEXT, tw_timeout_text(none, NULL, 1), -EINVAL);
 }
 
-/* Cancels some in ingress, some in the wheel, some that run, some that have ended. */
+/* Cancels timeouts in ingress, in the wheel, in their callback, and after their end. */
 void step_cancel(void)
 {
 	unsigned count = ledger.count;
@@ -109,7 +112,7 @@ static void *producer_body(void *arg)
 	return arg;
 }
 
-/* Waits for its end, and counts it if the plan asks for this kind of end. */
+/* Waits for the thread's end. Counts it if the thread ended as the plan asks. */
 static void helper_end(pthread_t thread)
 {
 	void *result;
@@ -123,7 +126,7 @@ static void helper_end(pthread_t thread)
 		atomic_fetch_add(&tour.result->ends, 1);
 }
 
-/* Threads that schedule, cancel, and end with timeouts pending. */
+/* Creates threads that schedule, cancel, and end with timeouts pending. */
 void step_producers(void)
 {
 	pthread_t thread[PRODUCERS];
@@ -182,7 +185,10 @@ static void gate_await(void)
 	}
 }
 
-/* A thread cancel must not end a waiting call: the call ends first, the thread afterwards. */
+/*
+ * If a thread is cancelled inside a waiting call, the call must end first, and the thread
+ * afterwards.
+ */
 static void *waiter_body(void *arg)
 {
 	const struct entry *gate = arg;
@@ -197,7 +203,7 @@ static void *waiter_body(void *arg)
 	return arg;
 }
 
-/* Called while the gate is shut. Each waiter has begun to wait, or is about to. */
+/* Starts the waiting threads while the gate is shut. On return each waits or is about to. */
 static unsigned waiters_begin(struct entry *gate, pthread_t *ret_threads)
 {
 	unsigned made = 0;
@@ -218,7 +224,7 @@ static void waiters_end(const pthread_t *threads, unsigned made)
 	RACE_CHECK(tour.waits_ended == made);
 }
 
-/* Waiting calls against a callback that does not end. */
+/* Makes calls that wait for a callback which does not end. */
 static void gate_hold(struct entry *gate)
 {
 	pthread_t waiter[2];

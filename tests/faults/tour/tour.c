@@ -88,7 +88,7 @@ static const struct {
 	{"destroy", step_destroy},
 };
 
-/* The ledger, the engines' own books, and the calls made. */
+/* Checks the ledger, the engines' own counters, and the calls made. */
 static void accounts_check(struct tour_result *result)
 {
 	struct ledger_sums sums = ledger_sum();

@@ -23,7 +23,7 @@
 /* Events that the tour waits for must come within this time, however busy the machine is. */
 #define TOUR_PATIENCE_NS INT64_C(20000000000)
 
-/* A tour takes milliseconds, or seconds under a sanitizer on a busy machine. Longer is a hang. */
+/* A tour takes milliseconds, or seconds under a sanitizer on a busy machine. A longer one hangs. */
 enum { TOUR_HUNG_S = 120 };
 
 enum tour_course {
@@ -37,41 +37,44 @@ enum producer_end { PRODUCER_RETURNS, PRODUCER_EXITS, PRODUCER_CANCELLED };
 
 struct tour_plan {
 	const char *name;
-	/* Codes that the fault may cause. */
+	/* The codes that the fault may cause. */
 	uint32_t codes;
 	enum tour_course course;
-	/* Called before the first call. May be NULL, like the others. */
+	/* Called before the first call. All hooks here may be NULL. */
 	void (*arm)(void *context);
 	/* Ends the fault. May be called twice. */
 	void (*relent)(void *context);
-	/* Returns how many calls it has hit in all tours. */
+	/* Returns how many calls the fault has hit in all tours. */
 	long long (*injected)(void *context);
 	/* Called when `real` and `moved` exist, and with NULL before they are destroyed. */
 	void (*publish)(struct tw_engine *real, struct tw_engine *moved, struct tw_clock *clock);
 	void *context;
 	const struct tw_allocator *allocator;
-	/* Stacks of the tour's own threads, the worker of `moved` among them; 0: the default. */
+	/*
+	 * The stack size of the tour's own threads, including the worker of `moved`; 0: the
+	 * default.
+	 */
 	size_t stack_bytes;
 	enum producer_end producer_end;
-	/* The time that waiting calls get, by the library's clock. 0: TOUR_PATIENCE_NS. */
+	/* How long waiting calls wait, by the library's clock. 0: TOUR_PATIENCE_NS. */
 	int64_t patience_ns;
 	/* The number of tours, one after the other. 0 means one. */
 	unsigned repeats;
 };
 
-/* Lies in memory that the tour's process shares with the reporting process. */
+/* The result of the tours, in memory that the tour's process shares with the reporting process. */
 struct tour_result {
 	atomic_llong tours;
-	/* Threads that have ended as the plan asks. */
+	/* How many threads have ended as the plan asks. */
 	atomic_llong ends;
 	atomic_llong injected;
 	atomic_llong calls;
 	atomic_llong accepted;
 	atomic_llong ended;
 	atomic_llong lost;
-	/* Codes that the fault caused, without those that a step asks for. */
+	/* How often the fault caused each code. Codes that a step asks for do not count. */
 	atomic_llong code_count[CODES];
-	/* The current step and call, for a report of a hang. */
+	/* The current step and call, for the report if the tour hangs. */
 	_Atomic(const char *) step;
 	_Atomic(const char *) call;
 	atomic_bool complete;
@@ -82,7 +85,7 @@ void tour_run(const struct tour_plan *plan, struct tour_result *ret_result);
 /* While set, the faults of inject.h leave the thread alone. */
 extern _Thread_local bool tour_exempt;
 
-/* Makes a thread that faults must not hit. Returns false if none can be made. */
+/* Creates a thread that faults must not hit. Returns false if that fails. */
 bool tour_thread_make(void *(*body)(void *), void *arg, void *ret_thread);
 
 void tour_sleep_ns(int64_t duration_ns);

@@ -33,17 +33,19 @@ struct tour {
 	int64_t moved_ns;
 	int64_t soon_by_ns; /* all near timeouts on `real` are due by then */
 	atomic_bool calls_made[CALLS];
-	/* Sums over the engines that are destroyed. */
+	/* The counters of the destroyed engines, summed. */
 	struct tw_stats books;
-	/* The worker of `moved`, made by the hook. */
+	/* The threads that the hook has created; one is the worker of `moved`. */
 	pthread_t hook_thread[THREADS];
 	size_t hook_threads;
-	/* Timeouts that the dispatch hook accepted. The
-	 * worker owns them until `moved` is flushed. */
+	/*
+	 * Timeouts that the dispatch hook accepted. Only the worker may access them until `moved`
+	 * is flushed.
+	 */
 	struct tw_due due[DUES];
 	size_t dues;
 	atomic_bool closing;
-	/* A callback that stays until another thread opens the gate. */
+	/* A callback that does not return until another thread opens the gate. */
 	atomic_bool gate_entered;
 	atomic_bool gate_open;
 	atomic_uint waits_ended;
@@ -51,7 +53,7 @@ struct tour {
 
 extern struct tour tour;
 
-/* Records a call's result, and checks it. `expected`: codes that need no fault. */
+/* Records a call's result, and checks it. `expected`: the codes that need no fault. */
 int64_t tour_code(enum call call, uint32_t expected, int64_t result);
 /* Checks that the result is `expected`. */
 void tour_exactly(enum call call, int64_t result, int64_t expected);
@@ -85,21 +87,24 @@ void tour_ask(struct entry *entry);
 /* steps_use.c: moves the virtual clock, and runs the timeouts that the dispatch hook got. */
 void tour_moved_advance(int64_t step_ns);
 
-/* callbacks.c: schedules an entry. If it is rejected, the code has been checked. */
+/* callbacks.c: schedules an entry. If the call is rejected, this has checked its code. */
 struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
 /* The same with a callback of its own, and a note for it. */
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
 			      const struct tw_kind *kind, void *note, uint32_t expected);
-/* Cancels an accepted entry. If it runs and `wait_ns` is not negative, waits for it. */
+/*
+ * Cancels an accepted entry. If its callback runs and `wait_ns` is not negative, waits for the
+ * callback.
+ */
 int64_t tour_cancel(struct entry *entry, int64_t wait_ns);
 
-/* Makes every call that a callback may make, and those that it must not. */
+/* Its callback makes every call that a callback may make, and those that it must not. */
 extern const struct tw_kind ask_kind;
-/* Schedules itself again, `note` times. */
+/* Its callback schedules itself again, `note` times. */
 extern const struct tw_kind rearm_kind;
-/* Cancels its note, another entry. */
+/* Its callback cancels `note`, another entry. */
 extern const struct tw_kind cancel_kind;
-/* Stays until gate_open. */
+/* Its callback waits until gate_open is set. */
 extern const struct tw_kind gate_kind;
 
 tw_dispatch_hook tour_dispatch;

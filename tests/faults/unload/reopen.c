@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-reopen LIBRARY [rounds]: dlopen, an engine that is made, used, stopped and destroyed,
- * dlclose, a thousand times. In each round a thread uses the library and ends after it was closed.
- * Memory, slabs, threads, descriptors and mappings must then be the same as after ten rounds. This
- * program is not linked with the library.
+ * faults-reopen LIBRARY [rounds]: repeats a thousand times: dlopen; create, use, stop and destroy
+ * an engine; dlclose. In each round a thread uses the library and ends after it was closed. Memory,
+ * slabs, threads, descriptors and mappings must then be the same as after ten rounds. This program
+ * is not linked with the library.
  *
- * Seen to fail: with a library linked without -z nodelete
- * (the thread's end calls code that is gone).
+ * Seen to fail with this defect: a library linked without -z nodelete (the thread's end calls code
+ * that is gone).
  */
 #include "footprint.h"
 #include "race.h"
@@ -154,7 +154,10 @@ static void footprints_compare(const struct footprint *before, const struct foot
 	       before->threads, after->threads, before->descriptors, after->descriptors);
 	RACE_CHECK(after->threads == before->threads);
 	RACE_CHECK(after->descriptors == before->descriptors);
-	/* Under valgrind and sanitizers these also count their own memory. */
+	/*
+	 * valgrind and sanitizers add their own memory to these figures, so they are not compared
+	 * there.
+	 */
 	if (!FOOTPRINT_EXACT || slowdown() > 1)
 		return;
 	RACE_CHECK(after->mappings <= before->mappings + 2);
@@ -182,7 +185,7 @@ int main(int argc, char **argv)
 	after = footprint_take_after(&before);
 	RACE_CHECK(slab_bytes() == slab_bytes_before);
 	footprints_compare(&before, &after);
-	/* Two uses of 20 each, of which 5 are cancelled. */
+	/* Each round has two uses of 20 timeouts, of which 5 are cancelled. */
 	RACE_CHECK(atomic_load(&runs) + atomic_load(&unexpired) == (long long)rounds * 2 * 15);
 	return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-unload LIBRARY [rounds]: dlopen, use, dlclose, over and over. Timeouts are pending, the
- * worker runs, and threads have used the library and end after it was closed. The library stays (-z
- * nodelete), so accepted timeouts go on. They expire, or a stop through the library opened anew
- * hands them back. This program is not linked with the library.
+ * faults-unload LIBRARY [rounds]: dlopen, use, dlclose, again and again. Timeouts are pending, the
+ * worker runs, and threads have used the library and end after it was closed. The library stays
+ * loaded (-z nodelete), so accepted timeouts are still run. They expire, or a stop through the
+ * library opened again hands them back. This program is not linked with the library.
  *
- * Seen to fail: with a library linked without -z nodelete (the
- * worker's code is gone: segmentation fault).
+ * Seen to fail with this defect: a library linked without -z nodelete (the worker's code is gone:
+ * segmentation fault).
  */
 #include "race.h"
 
@@ -23,7 +23,7 @@ enum {
 	USERS = 3,
 };
 
-/* The library's functions, called by their names. */
+/* The library's functions, found by their names. */
 struct api {
 	void *library;
 	int (*create)(const struct tw_options *, struct tw_engine **);
@@ -108,7 +108,10 @@ static void schedule_some(const struct api *api)
 	}
 }
 
-/* Uses the library, and ends after it was closed, because its thread data is given back then. */
+/*
+ * Uses the library, and ends after it was closed, because a thread gives its thread data back when
+ * it ends.
+ */
 static void *user_body(void *arg)
 {
 	struct api api = api_open();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the programs about the layers above the engine: an engine in virtual time with a
- * dispatch hook that keeps the offered timeouts, and a thread that makes one call and stands in it.
+ * Shared by the programs about the layers above the engine. It has an engine in virtual time, a
+ * dispatch hook that keeps the offered timeouts, and a thread that makes one call and stops in it.
  */
 #ifndef FREEZE_LAYER_H
 #define FREEZE_LAYER_H
@@ -24,7 +24,7 @@ extern struct tw_engine *engine;
 extern struct tw_due due;
 extern _Atomic unsigned dues;
 
-/* Opens an engine and does not start it. Without `dispatching` the hook rejects all. */
+/* Creates an engine and does not start it. Unless `dispatching`, the hook rejects all timeouts. */
 void layer_open(bool dispatching);
 
 /* Destroys the engine, which must be stopped. */
@@ -35,7 +35,7 @@ void stop(void);
 /* Moves the clock, and waits until all due timeouts have run. */
 void advance(int64_t ticks);
 
-/* The thread that stands. */
+/* The thread that stops in its call. */
 struct victim {
 	struct stand stand;
 	int (*call)(void);
@@ -46,7 +46,10 @@ struct victim {
 /* Returns when the victim has stopped at the point. */
 void victim_stop(struct victim *victim, const char *point, int (*call)(void));
 
-/* The victim's call must then return `result`. With VICTIM_LEFT it ends its thread instead. */
+/*
+ * Lets the victim continue. Its call must return `result`. With VICTIM_LEFT the call must end the
+ * thread instead.
+ */
 void victim_go_on(struct victim *victim, int result);
 
 #endif

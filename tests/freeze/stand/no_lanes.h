@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A source of memory without pages of far lanes, so that threads beyond the near numbers share a lane. */
+/* An allocator that refuses pages of far lanes. So threads beyond the near numbers share a lane. */
 #ifndef FREEZE_NO_LANES_H
 #define FREEZE_NO_LANES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The victim's calls, and the rows. README.md has the same pairs by function; check_points.py
- * compares both with the sources.
+ * The victim's calls, and the rows. README.md has the same pairs of function and point;
+ * check_points.py compares both with the sources.
  */
 #include "rows.h"
 
@@ -11,7 +11,7 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* A number of blocks: the thread's own stock, and two magazines and a half. */
+/* A number of blocks: the thread's own stock, plus two and a half magazines. */
 enum { MANY = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2 };
 
 struct stand row_stand;
@@ -72,7 +72,8 @@ static void attempt_schedule_many_at(void)
 }
 
 /*
- * If a thread runs callbacks, it has more blocks than one magazine. Then a rejected one fills it.
+ * Runs callbacks, so that the thread has more blocks than one magazine. Then the block of a
+ * rejected call fills the magazine.
  */
 static void blocks_collect(void)
 {
@@ -100,7 +101,7 @@ static void attempt_rejected_periodic(void)
 	ARMED((void)tw_schedule_periodic(scene.closed_engine, &period, &scene_kind, NULL, NULL));
 }
 
-/* Makes a timeout, alternately in ingress and in the wheel. */
+/* Schedules a timeout that stays in ingress, or, every other time, one in the wheel. */
 static struct tw_handle victim_make(void)
 {
 	static unsigned turn;
@@ -152,7 +153,10 @@ static void attempt_sweep_magazines(void)
 	atomic_fetch_add(&scene.cancelled, cancelled);
 }
 
-/* The thread gives back the blocks of the cancelled timeouts, which are more than it keeps. */
+/*
+ * Cancels more timeouts than the thread's stock holds blocks, so that it must give blocks to the
+ * depot.
+ */
 static void cancel_many(int (*cancel)(struct tw_handle handle))
 {
 	struct tw_handle handles[MANY];
@@ -193,7 +197,7 @@ static void attempt_cancel_wait(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
-/* To an earlier deadline, because that passes all points. */
+/* Reschedules to an earlier deadline, because only that passes all points. */
 static void attempt_reschedule(void)
 {
 	struct tw_handle handle = victim_make();
@@ -208,7 +212,7 @@ static void attempt_reschedule_at(void)
 	ARMED((void)tw_reschedule_at(handle, INT64_MAX - 1));
 }
 
-/* To the same deadline, because that is not an earlier one. */
+/* Reschedules to the same deadline, which does not count as earlier. */
 static void attempt_postpone_at(void)
 {
 	struct tw_handle handle = victim_make();
@@ -216,7 +220,7 @@ static void attempt_postpone_at(void)
 	ARMED((void)tw_reschedule_at(handle, TW_NEVER));
 }
 
-/* Waits for a timeout that is at an executor. */
+/* Waits for a timeout that an executor has. */
 static void attempt_wait(void)
 {
 	int outcome;
@@ -233,7 +237,7 @@ static void attempt_cancel_chain(void)
 	int outcome;
 
 	ARMED(outcome = tw_cancel(scene.due[at++ % DUES].handle));
-	/* If its executor ran it while the thread stood, it waits again. */
+	/* If the executor ran the chain while this thread was stopped, the chain waits again. */
 	atomic_fetch_add(&scene.cancelled,
 			 outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_DONE);
 }

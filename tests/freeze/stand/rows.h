@@ -8,9 +8,9 @@
 #include "scene.h"
 #include "stand.h"
 
-/* The effects of a thread that is stopped at the point. */
+/* The effects of a thread that has stopped at the point. */
 enum {
-	/* Stop of this engine waits for the thread. Otherwise it ends. */
+	/* Stop of this engine waits for the thread. Without this bit it ends. */
 	STOP_WAITS = 1,
 	/* The thread is stopped in a read-side section, so stops of all engines wait for it. */
 	SECTION = 2 | STOP_WAITS,

@@ -12,14 +12,14 @@
 
 struct scene scene;
 
-/* The thread hook fails from attempt `from` on, and no longer from attempt `to` on. */
+/* The thread hook fails from attempt `from` to the one before `to`. */
 static struct {
 	unsigned attempts;
 	unsigned from;
 	unsigned to;
 } unlucky;
 
-/* The argument of timeouts for executors. */
+/* The argument that marks timeouts for executors. */
 static char mark;
 
 static void on_expire(struct tw_handle handle, void *arg)
@@ -64,7 +64,7 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 		pthread_exit(NULL);
 }
 
-/* A run of a chain does not end it. */
+/* A run of a chain does not end the chain, so it does not count as an end. */
 static void on_chain(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -75,7 +75,7 @@ static const struct tw_kind chain_kind = TW_KIND(on_chain, NULL);
 
 static int marked_make(void)
 {
-	/* Due at once, and then not for hours. */
+	/* The first run is due at once, the next in ten hours. */
 	struct tw_period period = TW_PERIOD_RATE(INT64_C(36000) * 1000 * NS_PER_MS);
 
 	period.first_ns = 0;
@@ -100,7 +100,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	int error;
 
 	(void)context;
-	/* A timeout that comes while the thread is being made waits in ingress. */
+	/* This timeout comes while the thread is being created, so it waits in ingress. */
 	if (attempt == 1 && scene.setting == SETTING_STALLED)
 		schedule_marked();
 	if (attempt >= unlucky.from && attempt < unlucky.to)
@@ -176,7 +176,7 @@ static uint64_t parks(void)
 	return stats.parks;
 }
 
-/* In virtual time a sleeping worker stays asleep. */
+/* A sleeping worker in virtual time stays asleep, so this waits until it sleeps. */
 static void sleep_await(void)
 {
 	uint64_t before;
@@ -188,7 +188,7 @@ static void sleep_await(void)
 	} while (parks() != before);
 }
 
-/* Uses up the free blocks, and most of one more slab. */
+/* Uses up the free blocks, and most of another slab. */
 static void slab_use_up(void)
 {
 	uint64_t bytes = tw_memory_slab_bytes();
@@ -207,7 +207,7 @@ static void dues_await(void)
 		nap();
 }
 
-/* Offers the marked timeouts to the hook, which ends the worker. */
+/* Offers the marked timeouts to the hook, which ends the worker's thread. */
 static void desert(void)
 {
 	schedule_marked();

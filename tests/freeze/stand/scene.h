@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scene of the freeze test: an engine in one of a few settings, its clock, its
- * executors, and the books of all timeouts.
+ * The scene of the freeze test: an engine in one of a few settings, its clock, its executors, and
+ * the accounts of all timeouts.
  */
 #ifndef FREEZE_SCENE_H
 #define FREEZE_SCENE_H
@@ -15,7 +15,7 @@
 #include <tickwheel.h>
 
 enum {
-	/* Timeouts in the wheel while a thread stands. */
+	/* Timeouts in the wheel while a thread is stopped. */
 	WHEELED = 64,
 	/* Timeouts for executors, or left in ingress: four magazines and a half. */
 	DUES = 4 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2,
@@ -25,25 +25,31 @@ enum {
 
 /* The state of the engine when the victim makes its call. */
 enum setting {
-	/* At work in real time. */
+	/* It works in real time. */
 	SETTING_RUNNING,
 	/* The same, and few blocks are left before a new slab is needed. */
 	SETTING_SCARCE,
-	/* At work in virtual time; its worker sleeps. */
+	/* It works in virtual time; its worker sleeps. */
 	SETTING_VIRTUAL,
-	/* At work in real time. DUES periodic timeouts wait for
-	 * executors, and wait again after each run. */
+	/*
+	 * It works in real time. DUES periodic timeouts wait for executors, and wait again after
+	 * each run.
+	 */
 	SETTING_CHAINS,
-	/* At work in real time. DUES timeouts wait for executors. */
+	/* It works in real time. DUES timeouts wait for executors. */
 	SETTING_EXECUTOR,
-	/* Never started. */
+	/* It was never started. */
 	SETTING_NEW,
-	/* Never started. The first attempt to make its thread will fail. */
+	/* It was never started. The first attempt to create its thread will fail. */
 	SETTING_UNLUCKY,
-	/* The thread could not be made, and the next attempt will
-	 * fail too. DUES timeouts wait in ingress. */
+	/*
+	 * The thread could not be created, and the next attempt will fail too. DUES timeouts wait
+	 * in ingress.
+	 */
 	SETTING_STALLED,
-	/* The dispatch hook has ended the worker's thread, and no thread can be made any more. */
+	/*
+	 * The dispatch hook has ended the worker's thread, and no thread can be created any more.
+	 */
 	SETTING_DESERTED,
 };
 
@@ -54,7 +60,7 @@ struct scene {
 	/* The time when the wheel was filled, and how long after that it is due. */
 	int64_t begin_ms;
 	int64_t due_ms;
-	/* Made once. It rejects every schedule. */
+	/* Created once, for all settings. It rejects every schedule. */
 	struct tw_engine *closed_engine;
 
 	/* The timeouts that executors have to run. */
@@ -62,13 +68,12 @@ struct scene {
 	_Atomic size_t due_count;
 	_Atomic size_t due_taken;
 
-	/* The books. */
+	/* The accounts of the timeouts. */
 	_Atomic uint64_t accepted;
 	_Atomic uint64_t cancelled;
 	_Atomic uint64_t fired;
 	_Atomic uint64_t unexpired;
-	/* Of the timeouts in the wheel: how many have fired or
-	 * been handed back, and when the last did. */
+	/* How many timeouts of the wheel have fired or been handed back, and when the last did. */
 	_Atomic uint64_t wheel_ended;
 	_Atomic int64_t wheel_ended_ms;
 };
@@ -78,17 +83,17 @@ extern struct scene scene;
 /* Ends the program, and prints at which call and point the victim was. */
 _Noreturn void fail(const char *what);
 
-/* If `ringless`, lanes have no rings. */
+/* Opens the scene. If `ringless`, lanes have no rings. */
 void scene_open(enum setting setting, bool ringless, int64_t due_ms);
-/* Checks the books. The engine must be stopped. */
+/* Checks the accounts. The engine must be stopped. */
 void scene_close(void);
 
-/* Returns whether timeouts in the wheel must fire, or be handed back, while a thread stands. */
+/* Returns whether timeouts in the wheel must fire, or be handed back, while a thread is stopped. */
 bool scene_has_wheel(void);
 /* Returns whether there is a worker. Otherwise flush makes no sense. */
 bool scene_has_worker(void);
 
-/* Schedules TW_NEVER and keeps the books. Returns 0, or the error of schedule. */
+/* Schedules a timeout with TW_NEVER and accounts for it. Returns 0, or the error of schedule. */
 int scene_schedule(struct tw_handle *ret_handle);
 
 /* Runs one timeout that waits for executors. Returns false if none is left. */

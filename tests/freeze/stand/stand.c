@@ -44,7 +44,10 @@ void twi_test_point(const char *name)
 		return;
 	while (!atomic_load(&stand->released))
 		nap();
-	/* A stand is used once. It may be gone when this thread comes to its next point. */
+	/*
+	 * The thread stops at a stand only once. Its memory may be gone when the thread passes the
+	 * next point.
+	 */
 	if (stand->passed == NULL)
 		armed = NULL;
 }

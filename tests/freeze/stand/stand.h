@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that stands at a test point of the library until another thread releases it.
+ * A thread that stops at a test point of the library until another thread releases it.
  *
- * A thread arms a stand around one call, or (in a callback) for the later steps of its thread. It
- * stands at the stand's point once. Programs that use this must be linked to the library with test
- * points.
+ * A thread arms a stand around one call, or (in a callback) for its later steps. It stops at the
+ * stand's point once. Programs that use this must be linked to the library with test points.
  */
 #ifndef FREEZE_STAND_H
 #define FREEZE_STAND_H
@@ -14,7 +13,7 @@
 
 struct stand {
 	const char *point;
-	/* Called at each point that the armed thread passes, unless NULL. */
+	/* Called at each point that the armed thread passes; or NULL. */
 	void (*passed)(const char *point);
 	_Atomic bool stands;
 	_Atomic bool released;
@@ -24,7 +23,7 @@ struct stand {
 void stand_arm(struct stand *stand);
 void stand_disarm(void);
 
-/* Returns false if no thread stood there in that time. */
+/* Returns false if no thread stopped there in that time. */
 bool stand_await(const struct stand *stand, int64_t patience_ms);
 void stand_release(struct stand *stand);
 

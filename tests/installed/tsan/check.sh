@@ -1,8 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs compiled with -fsanitize=thread, linked to an installed copy, which is not, shared and static: no
-# report where the library orders what they do; a report for each race of their own.
-# usage: check.sh PREFIX; CC: one compiler instead of gcc and clang. TSAN_REPEAT: so often each.
+# Programs compiled with -fsanitize=thread, linked to an installed copy without it, shared and static.
+# ThreadSanitizer must report nothing where the library orders accesses, and must report each race of the
+# programs' own.
+#
+# usage: check.sh PREFIX; CC: one compiler instead of gcc and clang. TSAN_REPEAT: how often to run each.
+#
 # shellcheck disable=SC2046,SC2086
 set -eu
 
@@ -14,7 +17,7 @@ pkgconfig=$(dirname "$(find "$prefix" -name tickwheel.pc)")
 libdir=$(dirname "$pkgconfig")
 export PKG_CONFIG_PATH="$pkgconfig" LD_LIBRARY_PATH="$libdir" TSAN_OPTIONS=exitcode=66
 run=
-# The runtime wants its addresses where a little randomness leaves them.
+# ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So switch that off.
 ! setarch -R true 2> /dev/null || run='setarch -R'
 
 fail() {
@@ -30,7 +33,7 @@ build() {
   "$compiler" -g -O1 -Wall -Wextra -Werror -fsanitize=thread "$here/$name.c" -o "$folder/$name" "$@" -pthread
 }
 
-# silent PROGRAM: no report, and nothing else wrong.
+# silent PROGRAM: must pass without a report.
 silent() {
   $run "$folder/$1" > "$folder/said" 2>&1 || {
     cat "$folder/said"
@@ -38,7 +41,7 @@ silent() {
   }
 }
 
-# reported PROGRAM SCENE
+# reported PROGRAM SCENE: must report the race of the scene.
 reported() {
   code=0
   $run "$folder/$1" "$2" > "$folder/said" 2>&1 || code=$?
@@ -48,7 +51,7 @@ reported() {
   fi
 }
 
-# programs COMPILER: with `flags`.
+# programs COMPILER: builds and runs the programs, with `flags`.
 programs() {
   for program in edges layers hooks; do
     build "$1" "$program" $flags
@@ -60,7 +63,7 @@ programs() {
   done
 }
 
-# executors COMPILER: where they are installed.
+# executors COMPILER: the same for the executors that are installed.
 executors() {
   for name in glib uv; do
     test -f "$pkgconfig/tickwheel-$name.pc" || continue
@@ -87,7 +90,7 @@ both_ways() {
   programs "$1"
 }
 
-# Installed, and its runtime too.
+# usable COMPILER: whether it is installed, with ThreadSanitizer's runtime.
 usable() {
   echo 'int main(void) { return 0; }' > "$folder/usable.c"
   "$1" -fsanitize=thread "$folder/usable.c" -o "$folder/usable" 2> /dev/null

@@ -14,15 +14,20 @@ static int cancel_late(struct tw_handle handle)
 	return outcome == TW_CANCEL_EXPIRED || outcome == TW_CANCEL_STALE;
 }
 
-/* Waits until the n-th callback has returned. A cancel that
- * comes too late then acquires its writes. */
+/*
+ * Waits until the n-th callback has returned. A cancel that comes too late then acquires the
+ * callback's writes.
+ */
 static void ended_await(struct tw_handle handle, int number)
 {
 	await(done_now() >= number);
 	await(cancel_late(handle));
 }
 
-/* The scheduler, the callback, and a canceller that comes too late. */
+/*
+ * A callback must see the scheduler's writes, and a canceller that comes too late must see the
+ * callback's.
+ */
 
 static int run_before, run_after;
 
@@ -86,7 +91,7 @@ static void cancel_wait(void)
 	engine_end(engine);
 }
 
-/* Another thread's cancel, in a ring and in the wheel; another thread's reschedule. */
+/* Another thread cancels, in a ring and in the wheel; another thread reschedules. */
 
 static int written;
 
@@ -198,7 +203,9 @@ static void rescheduled_by_another(void)
 	engine_end(engine);
 }
 
-/* A batch. Its finalisers run after another thread's reschedule. */
+/*
+ * A batch. Its finalisers run after another thread's reschedule, and must see that thread's writes.
+ */
 
 static void *other_postpones(void *unused)
 {
@@ -248,7 +255,7 @@ static void batches(void)
 	engine_end(engine);
 }
 
-/* Periodic, in two threads by turns. The dispatch hook reads the argument. */
+/* A periodic timeout runs in two threads in turn. The dispatch hook reads its argument. */
 
 struct chain {
 	int runs;
@@ -316,7 +323,10 @@ static void periodic_in_executors(void)
 	pool_end(&pool);
 }
 
-/* Cancelled while it waits for an executor. The executor's finaliser must run after the cancel. */
+/*
+ * A periodic timeout is cancelled while it waits for an executor. The executor's finaliser must run
+ * after the cancel, and see its writes.
+ */
 
 static int stopped_by;
 
@@ -352,7 +362,10 @@ static void stopped_before_its_run(void)
 	pool_end(&pool);
 }
 
-/* Stop: the hand-back, and the writes of all callbacks, on any thread. */
+/*
+ * Stop: the hand-back sees the scheduler's writes. After stop the caller sees the writes of all
+ * callbacks, on any thread.
+ */
 
 static int handed[2];
 
@@ -388,7 +401,7 @@ static void count_callback(struct tw_handle self, void *arg)
 
 static const struct tw_kind count_kind = TW_KIND(count_callback, NULL);
 
-/* A worker that no thread joins. */
+/* A user's hook for threads: no thread joins the worker. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks of an engine and of the process, virtual time, loop mode, memory that goes from thread
- * to thread, a forked child. ThreadSanitizer must not report any of it. usage: hooks [SCENE]
+ * The hooks of an engine and of the process, virtual time, loop mode, memory that passes from
+ * thread to thread, a forked child. ThreadSanitizer must not report any of it.
+ *
+ * usage: hooks [SCENE]
  */
 #include "pool.h"
 
@@ -184,7 +186,7 @@ static void never_callback(struct tw_handle self, void *arg)
 	must(false);
 }
 
-/* Virtual time, flush. */
+/* Virtual time, and flush. */
 
 static int moved;
 
@@ -214,7 +216,7 @@ static void clock_set_and_flush(void)
 	must(tw_clock_destroy(options.clock) == 0);
 }
 
-/* Loop mode: one owner after the other, then a third thread stops it. */
+/* Loop mode: one thread after the other is the owner, then a third thread stops the engine. */
 
 static struct tw_clock *loop_clock;
 static int loop_count;
@@ -282,8 +284,10 @@ static void loop_mode(void)
 	must(tw_clock_destroy(loop_clock) == 0);
 }
 
-/* Memory: callbacks or cancels free objects, and an allocator
- * writes into the memory that it gives and gets. */
+/*
+ * Memory: callbacks or cancels free objects. An allocator writes into the memory that it gives out
+ * and gets back.
+ */
 
 enum { OBJECTS = 1000 };
 
@@ -370,7 +374,7 @@ static void *other_allocates(void *unused)
 	must(tw_memory_allocator_set(&allocator) == 0);
 	step(1);
 	step_await(2);
-	/* This thread's first call to this engine, so it gets its ring here. */
+	/* This is the thread's first call to this engine, so the thread gets its ring here. */
 	must(tw_cancel(loose_get(&victim)) == TW_CANCEL_DONE);
 	step(3);
 	return unused;

@@ -5,7 +5,7 @@
  */
 #include "pool.h"
 
-/* Keys. */
+/* Keyed timeouts. */
 
 static atomic_int key_runs;
 
@@ -137,7 +137,7 @@ static void keyed_in_executors(void)
 	pool_end(&pool);
 }
 
-/* The hook of an entry that another thread replaces, and the writes that destroy publishes. */
+/* The hook of an entry that another thread replaces. Destroy must publish the hook's writes. */
 
 static int key_values[2];
 static int key_end_seen;
@@ -189,7 +189,10 @@ static void keyed_replace_and_destroy(void)
 	engine_end(engine);
 }
 
-/* A replace in place: a lookup finds its argument. A visit: its key is given back. */
+/*
+ * A replace in place: a lookup must see the new argument. A visit: its key is given back
+ * afterwards.
+ */
 
 static int place_values[2];
 
@@ -230,8 +233,10 @@ static void keyed_get_and_each(void)
 	engine_end(engine);
 }
 
-/* Retries: an attempt that another thread completes, a cancel, a
- * drop, and the writes that destroy publishes. */
+/*
+ * Retries: an attempt that another thread completes, a cancel, a drop. Destroy must publish their
+ * writes.
+ */
 
 static struct tw_retry *queue;
 static _Atomic(void *) open_task;

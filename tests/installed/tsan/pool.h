@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor of two threads, which run the due timeouts by turns. It hands them over by relaxed
- * atomics, like code that the sanitizer does not see. So any order comes from the library.
+ * An executor of two threads, which run due timeouts in turn. It passes them on by relaxed atomics,
+ * like code that ThreadSanitizer does not see. So any order comes from the library.
  */
 #ifndef POOL_H
 #define POOL_H
@@ -21,7 +21,7 @@ struct pool {
 	struct pool_place place[POOL_THREADS];
 	pthread_t thread[POOL_THREADS];
 	atomic_int turn;
-	atomic_int held; /* runs nothing for the moment */
+	atomic_int held; /* true: runs nothing for the moment */
 	atomic_int over;
 };
 
@@ -84,7 +84,7 @@ static inline void pool_end(struct pool *pool)
 		thread_end(pool->thread[i]);
 }
 
-/* One at a time. Each goes to the thread of the current turn. */
+/* Accepts one due timeout at a time, for the thread whose turn it is. */
 static inline size_t pool_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	struct pool *pool = context;

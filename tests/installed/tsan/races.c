@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of a program in its own callbacks. ThreadSanitizer must report each. The library reports
- * its ordering edges, but must not hide these races. usage: races SCENE; the report names the
- * function of that name.
+ * Races of a program in its own callbacks. ThreadSanitizer must report each. The library tells it
+ * the ordering edges, but must not hide these races.
+ *
+ * usage: races SCENE; the report names the function of that name.
  */
 #include "pool.h"
 
 static int counter;
 
-/* Steps fix the order of the two accesses but order no memory, so the report must always come. */
+/*
+ * The steps fix the order of the two accesses in time but order no memory. So the report must
+ * always come.
+ */
 static void counts_here(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -29,7 +33,7 @@ static void callback_and_main(void)
 	engine_end(engine);
 }
 
-/* By turns, so that each engine's timeouts get the memory of the other's. */
+/* Uses two engines alternately, so that each engine's timeouts get the memory of the other's. */
 static void two_engines(void)
 {
 	struct tw_engine *engines[2] = {engine_begin(NULL), engine_begin(NULL)};

@@ -3,9 +3,9 @@
  * Shared by the programs of this folder. They stand for a user's program. They are compiled with
  * -fsanitize=thread, and linked to the installed library, which is not.
  *
- * In a scene only the library orders two accesses to plain memory. Any other wait is for a step, a
+ * In a scene only the library orders two accesses to plain memory. Any other wait is for a step: a
  * relaxed atomic, which orders no memory. Threads and engines must begin before the accesses,
- * because making a thread orders the accesses before it.
+ * because creating a thread orders everything before it.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -43,7 +43,7 @@ static inline void nap(void)
 	(void)nanosleep(&little, NULL);
 }
 
-/* Repeats until the condition holds, and fails after two minutes. */
+/* Repeats until the condition holds. Fails after two minutes. */
 #define await(what)                                                                                \
 	do {                                                                                       \
 		time_t scene_begin = time(NULL);                                                   \
@@ -70,7 +70,7 @@ static inline void step_await(int at)
 	await(step_now() >= at);
 }
 
-/* Callbacks and finalisers that are about to return, in this scene. */
+/* How many callbacks and finalisers of this scene are about to return. */
 static atomic_int done;
 
 static inline void done_note(void)
@@ -83,7 +83,7 @@ static inline int done_now(void)
 	return atomic_load_explicit(&done, memory_order_relaxed);
 }
 
-/* Passed on without an order, as by code that the sanitizer does not see. */
+/* A handle that is passed on without an order, as by code that ThreadSanitizer does not see. */
 struct loose_handle {
 	_Atomic(void *) node;
 	atomic_ullong generation;
@@ -110,7 +110,7 @@ static inline struct tw_options options_default(void)
 	return options;
 }
 
-/* Makes an engine that is at work. */
+/* Creates an engine and starts it. */
 static inline struct tw_engine *engine_begin(const struct tw_options *options)
 {
 	struct tw_engine *engine;
@@ -127,7 +127,7 @@ static inline void engine_end(struct tw_engine *engine)
 	must(tw_engine_destroy(engine) == 0);
 }
 
-/* Must be beyond all steps of a scene. */
+/* Greater than all steps of a scene. */
 enum { SCENE_END = 1000 };
 
 struct scene_thread {
@@ -137,8 +137,8 @@ struct scene_thread {
 };
 
 /*
- * The thread attaches before anything else and stays to the end. Its first and last use of the
- * library take a lock of liburcu's, which would order more than the scene tests.
+ * The thread attaches before anything else and stays until the end. Its first and last use of the
+ * library take a lock of liburcu, which would order more than the scene tests.
  */
 static inline void *scene_thread_body(void *argument)
 {
@@ -180,7 +180,7 @@ struct scene {
 	void (*run)(void);
 };
 
-/* Runs the named scenes, or all. */
+/* Runs the named scenes, or all scenes. */
 static inline int scenes_run(const struct scene *scenes, size_t count, int argc, char **argv)
 {
 	int ran = 0;

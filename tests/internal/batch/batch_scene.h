@@ -20,7 +20,7 @@ static inline void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* The same timeout `count` times. */
+/* Makes an array with the same item `count` times. */
 static inline struct tw_item *items_make(size_t count, int64_t time_ns, const struct tw_kind *kind,
 					 void *arg)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_schedule_many, tw_schedule_many_at: each item must be scheduled as by a single call, whatever
- * becomes of the others.
+ * tw_schedule_many and tw_schedule_many_at must schedule each item as a single call would, whatever
+ * happens to the other items. Batches that end before their last item are in test_batch_ends.c.
  *
- * Seen to fail: INT64_MIN not looked at; the kind judged for the first item alone; the sleeper
- * notified of the last deadline instead of the earliest, or of none; slack left out; a rejected
- * item that is not counted, or that keeps its old handle; entries that are written and not
- * published; a chain that is not pushed. Batches that end before their last item:
- * test_batch_ends.c.
+ * Seen to fail: INT64_MIN not rejected; the kind checked for the first item only; the sleeping
+ * worker notified of the last deadline instead of the earliest, or of none; slack left out; a
+ * rejected item that is not counted, or that keeps its old handle; entries that are written and not
+ * published; a chain that is not pushed.
  */
 #include "batch_scene.h"
 #include "ringless.h"
@@ -18,11 +17,11 @@
 
 enum {
 	FEW = 8,
-	/* Several spans, and several magazines. */
+	/* Enough for several spans and for several magazines. */
 	MANY = 5000,
 };
 
-/* Neither a code nor an outcome. */
+/* A value that the library never writes as an error or outcome. */
 #define UNTOUCHED 12345
 
 static int64_t deadline_of(struct tw_handle handle)
@@ -102,7 +101,8 @@ Test(batch, deadlines_of_the_engines_time)
 	fixture_close(&fixture);
 }
 
-/* In real time: thousands of items must share one reading of the clock. */
+/* In real time. The thousands of items must share one reading of the clock, so their deadlines
+ * are equal. */
 Test(batch, one_reading_of_the_clock)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -121,7 +121,7 @@ Test(batch, one_reading_of_the_clock)
 	free(handles);
 }
 
-/* The batch must wake the worker, because no earlier timeout is ever due. */
+/* The worker sleeps without a deadline, so only the batch can wake it. */
 Test(batch, wakes_a_worker_that_sleeps)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -191,7 +191,7 @@ Test(batch, a_bad_item_is_rejected_alone)
 		check_int(probe[i].runs, codes[i] == 0 ? 2 : 0);
 		check_int(handles[i].node == NULL, codes[i] != 0);
 	}
-	/* A wrong argument does not count as a rejection. */
+	/* An item with a wrong argument does not count as rejected. */
 	check_int(stats_of(fixture.engine).rejected, 0);
 	fixture_close(&fixture);
 }
@@ -236,7 +236,7 @@ Test(batch, the_limit_takes_what_fits)
 
 	options.pending_limit = 5;
 	fixture_open(&fixture, &options);
-	/* A bad item must not take a place of the limit. */
+	/* An item with a wrong argument must not take a place under the limit. */
 	items[1].kind = NULL;
 	check_int(tw_schedule_many(fixture.engine, items, FEW, handles, errors), 5);
 	for (int i = 0; i < FEW; i++)
@@ -257,7 +257,7 @@ Test(batch, the_limit_takes_what_fits)
 	free(items);
 }
 
-/* A batch from inside a callback, and its results. */
+/* A batch that a callback schedules, and its results. */
 struct nested {
 	struct tw_engine *engine;
 	struct tw_item item[FEW];
@@ -295,7 +295,7 @@ Test(batch, a_callback_may_schedule_and_cancel_a_batch)
 
 	fixture_open(&fixture, NULL);
 	nested_init(&nested, fixture.engine);
-	/* One item is for a time that the turn has already passed. */
+	/* The worker's turn has already passed the time of this item. */
 	nested.item[1].time_ns = -1;
 	must_schedule(fixture.engine, 1, &nested_kind, &nested);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -346,7 +346,7 @@ Test(batch, slack_as_by_single_calls)
 	fixture_close(&fixture);
 }
 
-/* Overdue timeouts must run in the order of the array. */
+/* Overdue timeouts of one batch must run in the order of the array. */
 static int order[FEW];
 static int ordered;
 
@@ -380,6 +380,6 @@ static void order_check(bool ringless)
 Test(batch, in_the_order_of_the_array)
 {
 	order_check(false);
-	/* Without a ring, by the link queue. */
+	/* Without a ring, the batch goes through the link queue. */
 	order_check(true);
 }

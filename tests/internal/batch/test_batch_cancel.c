@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_cancel_many: each handle must be cancelled as by a single call, whatever the state of its
- * timeout. There are duplicates, several engines, and finalisers that call the library.
+ * tw_cancel_many must cancel each handle as a single call would, in any state of its timeout. The
+ * tests include duplicates, several engines, and finalisers that call the library.
  *
  * Seen to fail: timeouts of another engine counted for the first one and pushed to it; finalisers
- * left for the end of a section; no section; no timeout pushed of those that are cancelled in the
- * wheel, or all of them while stop sweeps; a node that is not given back.
+ * that run only at the end of the section; no section; timeouts cancelled in the wheel that are not
+ * pushed, or that are all pushed although stop sweeps them; a node that is not given back.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -44,7 +44,7 @@ static void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* `flushed` of the timeouts are in the wheel, and the others are in ingress. */
+/* The first `flushed` timeouts are in the wheel, and the others are in ingress. */
 static void many_check(bool ringless, size_t flushed)
 {
 	struct fixture fixture;
@@ -86,8 +86,8 @@ Test(batch_cancel, many_are_cancelled_in_the_wheel_and_on_their_way)
 }
 
 /*
- * When the worker has reclaimed the timeouts, their memory must serve again. Over all rounds there
- * are more than a slab holds.
+ * When the worker has reclaimed the cancelled timeouts, their memory must be used again. All rounds
+ * together use more blocks than a slab has.
  */
 Test(batch_cancel, memory_cancelled_out_of_the_wheel_serves_again)
 {
@@ -113,7 +113,7 @@ Test(batch_cancel, memory_cancelled_out_of_the_wheel_serves_again)
 	free(items);
 }
 
-/* A handle of each sort. */
+/* One handle for each state that a timeout can be in when the batch cancels it. */
 enum { RING, WHEELED, EXPIRED, RUNNING, CANCELLED, ZEROS, OTHER, CHAIN, MOVED, KINDS };
 
 static const int kind_outcomes[KINDS] = {
@@ -142,7 +142,7 @@ static void kinds_make(struct fixture *fixture, struct fixture *other, struct ga
 	handles[OTHER] = far_schedule(other->engine);
 	handles[CANCELLED] = far_schedule(fixture->engine);
 	check_int(tw_cancel(handles[CANCELLED]), TW_CANCEL_DONE);
-	/* The new deadline waits in a queue, because the worker is held in a callback. */
+	/* The worker is held in a callback, so the new deadline stays in a queue. */
 	check_int(tw_reschedule(handles[MOVED], NS_PER_S / 2), TW_RESCHEDULE_DONE);
 	handles[ZEROS] = (struct tw_handle){0};
 }
@@ -232,7 +232,8 @@ Test(batch_cancel, after_stop_and_destroy)
 	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
 }
 
-/* Another thread cancels while stop hands back. Only the sweep may give back those nodes. */
+/* Another thread cancels while stop hands timeouts back. Only stop's sweep may give these nodes
+ * back. */
 static struct {
 	struct tw_handle handle[FEW];
 	int outcome[FEW];
@@ -272,14 +273,15 @@ Test(batch_cancel, cancels_during_the_hand_back_free_once)
 	check_int(tw_engine_stop(fixture.engine, on_back, NULL, PATIENCE_NS), 0);
 	check_int(swept.backs, 1);
 	check_int(swept.cancelled, FEW - 1);
-	/* None may come by a queue too, because it would be given back twice. */
+	/* The cancelled nodes must not be in a queue as well, because they would be given back
+	 * twice. */
 	check_int(twi_load_relaxed(&fixture.engine->worker.reclaimed_count), FEW - 1);
 	fixture_destroy(&fixture);
 }
 
 enum act { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH };
 
-/* The record of a batch's finalisers. */
+/* What the finalisers of a batch do, and what they record. */
 static struct {
 	struct tw_engine *engine;
 	struct tw_handle *handles;
@@ -365,8 +367,8 @@ Test(batch_cancel, finalisers_run_in_the_order_of_the_array)
 }
 
 /*
- * The finaliser's new timeout has the same memory at once. So the second handle of a pair must be
- * stale, and must not cancel the new timeout.
+ * The finaliser's new timeout uses the block of the cancelled timeout at once. So the second handle
+ * of each pair is stale, and must not cancel the new timeout.
  */
 Test(batch_cancel, second_handle_is_stale_if_a_finaliser_schedules)
 {
@@ -405,7 +407,8 @@ Test(batch_cancel, a_finaliser_that_cancels_the_next)
 	fixture_close(&fixture);
 }
 
-/* After the detach, the batch must not rely on anything it knew of its thread. */
+/* After a finaliser detaches the thread, the batch must not use values that it read from the
+ * thread before. */
 Test(batch_cancel, batch_continues_after_a_finaliser_detaches)
 {
 	struct fixture fixture;
@@ -419,8 +422,8 @@ Test(batch_cancel, batch_continues_after_a_finaliser_detaches)
 }
 
 /*
- * The finaliser of the second timeout ends the thread. The first timeout is cancelled by then, and
- * the third must stay as it was.
+ * The finaliser of the second timeout ends the thread. The first timeout is already cancelled then.
+ * The third must stay pending.
  */
 static void on_end_thread(void *arg, enum tw_end end)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches that end before their last item: no memory, a stop in the middle, an engine that cannot
- * be started or has been stopped, a thread that is to be cancelled.
+ * Batches that end before their last item, because there is no memory, the engine stops in the
+ * middle, cannot be started or has been stopped, or the calling thread is cancelled
+ * (pthread_cancel).
  *
  * Seen to fail: a start tried for each item, or for items that are all rejected; an engine that
- * closes between two spans, and still gets items; a thread that ends inside its section.
+ * closes between two spans and still gets items; a thread that ends inside its section.
  */
 #include "batch_scene.h"
 
@@ -13,11 +14,11 @@
 
 enum {
 	FEW = 8,
-	/* Several spans, and several magazines. */
+	/* Enough for several spans and for several magazines. */
 	MANY = 5000,
 };
 
-/* The engine must be started only if an item is good. */
+/* The batch must start the engine only if it has at least one valid item. */
 Test(batch_ends, bad_items_start_nothing)
 {
 	struct tw_kind owned = TW_KIND_OWNER_ONLY(count_kind.callback, NULL);
@@ -42,7 +43,8 @@ Test(batch_ends, bad_items_start_nothing)
 }
 
 /*
- * More items than there is memory for. The rest must be rejected, and the accepted items must stay.
+ * The batch has more items than there is memory for. The rest must be rejected, and the accepted
+ * items must stay.
  */
 Test(batch_ends, without_memory_the_rest_is_rejected)
 {
@@ -71,7 +73,8 @@ Test(batch_ends, without_memory_the_rest_is_rejected)
 	free(errors);
 }
 
-/* An allocator with a cancellation point: a thread with a pending cancel would end in it. */
+/* This allocator has a cancellation point. A thread with a pending pthread_cancel would end in
+ * it. */
 static void *cancellable_allocate(void *context, size_t bytes, size_t align)
 {
 	void *memory = NULL;
@@ -102,8 +105,9 @@ static void *schedule_cancelled(void *argument)
 }
 
 /*
- * No call may be a cancellation point. The call must end first and the thread after it, because
- * otherwise other threads would wait for its section for ever.
+ * No call may be a cancellation point. The thread must end only after the call has returned.
+ * Otherwise it would end inside its section, and other threads would wait for that section for
+ * ever.
  */
 Test(batch_ends, a_thread_that_is_cancelled_meanwhile)
 {
@@ -144,7 +148,7 @@ Test(batch_ends, schedule_many_after_stop_rejects_each_item)
 	free(items);
 }
 
-/* An allocator that stops an engine when it is asked for memory beyond the first slab. */
+/* This allocator stops the engine when the library asks for memory beyond the first slab. */
 static struct tw_engine *to_be_stopped;
 static int said_by_stop;
 
@@ -159,8 +163,8 @@ static void *stopping_allocate(void *context, size_t bytes, size_t align)
 }
 
 /*
- * If a span has begun, its items are accepted, and handed back. From the next span on, no item may
- * be accepted.
+ * Items of a span that has begun are accepted, and stop hands them back. Items of later spans must
+ * be rejected.
  */
 Test(batch_ends, no_span_is_accepted_after_a_stop)
 {
@@ -206,7 +210,7 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 	return EPERM;
 }
 
-/* There must be one try for the whole batch. */
+/* The batch must try to start the engine once, not once per item. */
 Test(batch_ends, batch_tries_to_start_the_engine_once)
 {
 	struct tw_options options = fixture_options();

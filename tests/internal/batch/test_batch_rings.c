@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch and the ring of its lane: fewer free entries than it needs, none at all, the lane that
- * many threads share. A batch is published once, and the worker must be notified of timeouts that
- * wait for it.
+ * A batch and the ring of its lane: the ring has fewer free entries than the batch needs, or none.
+ * Other tests have more threads than lanes. The batch must be published once, and a sleeping worker
+ * must be notified of timeouts that wait for it.
  *
- * Seen to fail: free entries never looked for, or taken for granted; a chain not pushed, or its
- * nodes not linked; units of scheduled timeouts without a notification; cancels that are not
- * pushed.
+ * Seen to fail: free entries never looked for, or assumed; a chain not pushed, or its nodes not
+ * linked; units of scheduled timeouts without a notification; cancels that are not pushed.
  */
 #include "engine/engine.h"
 #include "ingress/batch.h"
@@ -20,7 +19,7 @@
 
 enum {
 	FEW = 100,
-	/* Three spans. The ring has free entries for one and a half. */
+	/* Three spans. The ring has free entries for one and a half of them. */
 	BATCH = 3 * TWI_BATCH_MAX,
 	ROOM = 3 * TWI_BATCH_MAX / 2,
 	THREADS = TWI_LANES + 4,
@@ -53,7 +52,7 @@ static struct tw_item *items_make(size_t count, int64_t time_ns)
 	return items;
 }
 
-/* The worker is held, so that pushed nodes stay where they are. */
+/* A callback holds the worker, so pushed nodes stay in the ring and in the link queue. */
 Test(batch_rings, what_finds_no_room_is_linked)
 {
 	struct fixture fixture;
@@ -70,7 +69,7 @@ Test(batch_rings, what_finds_no_room_is_linked)
 	check_int(tw_schedule_many(fixture.engine, items, BATCH, handles, NULL), BATCH);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	check_true(links_used(lane_of(&fixture)));
-	/* Five that are in the ring, and five that are linked. */
+	/* Cancels five timeouts in the ring and five in the link queue. */
 	check_int(tw_cancel_many(handles + ROOM - 5, 10, NULL), 10);
 	gate_open(&gate);
 	fixture_advance(&fixture, 2 * NS_PER_S);
@@ -80,7 +79,8 @@ Test(batch_rings, what_finds_no_room_is_linked)
 	free(handles);
 }
 
-/* If the ring is full, timeouts that are cancelled in the wheel must go by the cancel queue. */
+/* If the ring is full, timeouts that are cancelled in the wheel must be pushed to the cancel
+ * queue. */
 Test(batch_rings, cancelled_in_the_wheel_and_no_room)
 {
 	struct fixture fixture;
@@ -123,7 +123,7 @@ Test(batch_rings, without_a_ring_the_batch_runs_whole)
 	free(items);
 }
 
-/* More threads than lanes, all at work at once. */
+/* There are more threads than lanes, and all of them use batches at the same time. */
 static struct {
 	struct fixture fixture;
 	pthread_barrier_t line;
@@ -174,7 +174,7 @@ Test(batch_rings, batches_of_far_lanes_lose_nothing)
 	free(crowd.items);
 }
 
-/* The first batch of a lane must make the lane's ring and go there. */
+/* The first batch of a lane must make the lane's ring and use it. */
 Test(batch_rings, the_first_makes_the_ring)
 {
 	struct fixture fixture;
@@ -189,8 +189,9 @@ Test(batch_rings, the_first_makes_the_ring)
 }
 
 /*
- * The bound on timeouts that a sleeping worker has not seen must hold for batches too. The test
- * schedules twice as many, because the worker may have seen the first ones before it slept.
+ * A sleeping worker must be woken before too many timeouts wait that it has not seen, also if
+ * batches schedule them. The test schedules twice that many, because the worker may have seen the
+ * first ones before it slept.
  */
 Test(batch_rings, a_sleeping_worker_hears_of_many)
 {
@@ -214,7 +215,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 	free(handles);
 }
 
-/* The bound must hold for timeouts that were cancelled in the wheel, too. */
+/* The bound of the previous test must hold also for timeouts that are cancelled in the wheel. */
 Test(batch_rings, a_sleeping_worker_hears_of_cancels)
 {
 	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's thread of the default engine is joined, also if a destructor of thread data on that
- * very thread calls stop before any other call of stop has returned.
+ * The worker's thread of the default engine must be joined, even if a destructor of thread data on
+ * that very thread calls stop before any other stop has returned 0.
  *
  * Seen to fail: a stop on the worker's thread that claims the join.
  */
@@ -33,7 +33,8 @@ static void on_worker(struct tw_handle self, void *arg)
 	(void)self;
 	check_int(pthread_setspecific(at_end, arg), 0);
 	atomic_fetch_add(&runs, 1);
-	/* A stop that does not wait: so the stop of the destructor is the first that returns 0. */
+	/* Lets the callback run until the test's stop has timed out. So the destructor's stop is
+	 * the first that returns 0. */
 	while (atomic_load(&runs) < 2)
 		;
 }

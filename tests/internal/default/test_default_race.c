@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that make the first call of tw_default_engine at once, while another thread sets options.
+ * Several threads make the first call of tw_default_engine at once, while another thread sets
+ * options.
  *
- * The test has a copy of the source, so that it can begin anew as often as it wants.
+ * The test includes its own copy of the source, so that it can repeat the first call as often as it
+ * wants.
  *
- * Allowed outcomes: all get the same engine. It has the options that were accepted, or the default
- * ones if none were. The engines of the losers are freed.
+ * All threads must get the same engine. It must have the options that were accepted, or the default
+ * options if none were. The other engines that were made meanwhile must be freed.
  *
- * Seen to fail: an engine that is offered by a store; options that are accepted after a creator has
- * read them; a loser that keeps its engine. Under ThreadSanitizer: an engine that is offered, or
- * read, without order; options that are.
+ * Seen to fail: an engine that is published by a plain store instead of a compare-and-swap; options
+ * that are accepted after a creator has read them; a creator that loses and does not free its
+ * engine. Under ThreadSanitizer: an engine, or options, published or read without a memory order.
  */
 #include "check.h"
 

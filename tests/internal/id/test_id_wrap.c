@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The 32 bits of generation that an id has are used up. No real run would come there in a minute,
- * so the test sets the state words of blocks that are free.
+ * An id holds 32 bits of a block's generation. These tests use up all of them. A real run would
+ * take too long for that, so the test sets the state words of free blocks.
  *
- * Seen to fail: a block used by id after its last id; a test of the block's present generation in
- * place of the next one; only the first of several such blocks set aside.
+ * Seen to fail: a block used by id after its last id; a check of the block's present generation
+ * instead of the next one; only the first of several such blocks set aside.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -19,7 +19,8 @@
 static struct fixture fixture;
 static atomic_int runs;
 
-/* A loop looks at its rings only in a poll. So a cancelled timeout's block is free at once. */
+/* Opens a loop engine. The worker looks at its ring only in a poll, so the block of a cancelled
+ * timeout is free at once. */
 static void loop_open(void)
 {
 	struct tw_options options;
@@ -30,7 +31,7 @@ static void loop_open(void)
 	engine_use_rings(fixture.engine);
 }
 
-/* Lets the block that is taken next have that generation at rest. */
+/* Sets the generation of the block that the next schedule takes. */
 static struct twi_node *next_set(uint64_t generation)
 {
 	struct twi_node *node;
@@ -49,7 +50,7 @@ static tw_id id_make(void)
 	return id;
 }
 
-/* Of many more timeouts none may have the node. */
+/* Schedules many timeouts by id. None of them may get the node. */
 static void check_set_aside(const struct twi_node *node)
 {
 	enum { MANY = 1000 };
@@ -80,7 +81,7 @@ Test(id_wrap, the_last_id_of_a_block)
 	fixture_close(&fixture);
 }
 
-/* Handles still use the block, and no older id names its present timeout. */
+/* Handles may still use the block. An older id of the block must not name its present timeout. */
 Test(id_wrap, a_handle_beyond_ids_still_works)
 {
 	struct tw_handle handle;
@@ -131,7 +132,8 @@ Test(id_wrap, of_a_periodic_timeout)
 	tw_id id = TW_ID_NONE;
 
 	loop_open();
-	/* The first block is the chain's, the second one is the timeout's. */
+	/* The periodic timeout takes two blocks: the first for the chain, the second for the
+	 * timeout. */
 	chain = must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);
 	(void)next_set(LAST_ID_GENERATION);
 	handle = must_schedule(fixture.engine, NS_PER_S, &count_kind, &runs);

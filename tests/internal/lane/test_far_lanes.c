@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes of threads beyond the near numbers: each has its own, with a ring; idle ones rest; where
- * there is no memory, threads share one.
+ * Threads with numbers beyond the near lanes ("far" threads). Each has its own lane, with a ring.
+ * Idle lanes rest, so the worker does not look at them. If there is no memory, far threads share
+ * one lane.
  *
- * Seen to fail: a far thread that pushes to the shared lane; a lane that never rests, or whose bit is
- * not set again; a number that is not given back at the exit of its thread.
+ * Seen to fail: a far thread that pushes to the shared lane; a lane that never rests, or whose bit
+ * is not set again; a number that is not given back when its thread ends.
  */
 #include "fixture.h"
 
@@ -36,8 +37,8 @@ static const struct tw_kind run_kind = TW_KIND(count_run, NULL);
 struct member {
 	pthread_t thread;
 	uint32_t far;
-	uint32_t lane_number; /* in the engine */
-	uint64_t pushed;      /* by its ring */
+	uint32_t lane_number; /* the number of its lane in the engine */
+	uint64_t pushed;      /* how many entries its ring has had */
 	struct tw_handle kept;
 };
 
@@ -48,7 +49,7 @@ static struct twi_worker *worker_here(void)
 	return &fixture.engine->worker;
 }
 
-/* Schedules, cancels the half, moves one, and keeps a far timeout. */
+/* Schedules timeouts and cancels half of them, reschedules one, and keeps a far timeout. */
 static void *member_work(void *argument)
 {
 	struct member *member = argument;
@@ -115,7 +116,8 @@ Test(far_lanes, each_thread_pushes_to_a_ring_of_its_own, .timeout = 100)
 	fixture_close(&fixture);
 }
 
-/* Numbers and lanes are used again, so a second crowd makes no further page. */
+/* Later threads must use the numbers and lanes of ended threads, so that a second crowd needs no
+ * further page of lanes. */
 Test(far_lanes, lanes_are_used_again_by_later_threads, .timeout = 100)
 {
 	runs = 0;
@@ -159,8 +161,8 @@ static void *push_once(void *argument)
 }
 
 /*
- * After their pushes the threads are idle. Some sleeps later the worker looks at few of their lanes.
- * Each pushes once more, and its timeout runs.
+ * When the threads have been idle for some of the worker's sleeps, the worker must look at few of
+ * their lanes. Then each thread pushes once more, and its timeout must still run.
  */
 Test(far_lanes, idle_lanes_rest_and_wake, .timeout = 100)
 {
@@ -210,7 +212,8 @@ static void page_release(void *context, void *memory, size_t bytes, size_t align
 	free(memory);
 }
 
-/* Then far threads share a lane for as long as the engine lives, even if there is memory again. */
+/* Without memory for a page of lanes, far threads must share a lane. They share it as long as
+ * the engine exists, even when there is memory again. */
 Test(far_lanes, without_memory_threads_share_a_lane, .timeout = 100)
 {
 	const struct tw_allocator allocator = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Producers slow down for all cancelled timeouts that wait for the worker, also for those that
- * another thread has cancelled, one by one or in batches, in a near lane or a far one.
+ * Producers must slow down when many cancelled timeouts wait for the worker. Timeouts that another
+ * thread cancels must count too: one by one or in batches, in a near lane or a far one.
  *
- * Seen to fail: cancels that count only when their thread schedules, by each of the two calls; a pause
- * that is the same for any number of threads.
+ * Seen to fail: cancels that count only when their own thread schedules, for each of the two calls;
+ * a pause that does not depend on the number of threads.
  */
 #include "fixture.h"
 
@@ -15,7 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* So many make a thread yield (ingress/pressure.c), and somewhat more. */
+/* Somewhat more cancelled timeouts than make a producer yield (ingress/pressure.c). */
 enum { MANY = (1 << 18) + 4096 };
 
 static struct fixture fixture;
@@ -52,7 +52,7 @@ static void *cancel_all(void *argument)
 	return argument;
 }
 
-/* Makes this thread one with a far number. The engine has no lane for it yet. */
+/* Gives this thread a far number, for which the engine has no lane yet. */
 static void *cancel_far(void *argument)
 {
 	struct twi_thread *thread = twi_thread();
@@ -73,7 +73,7 @@ static unsigned level(void)
 	return result;
 }
 
-/* The worker is busy in a callback, so that it reclaims nothing. */
+/* Cancels with `cancel` while a callback keeps the worker from reclaiming. */
 static void check_with(void *(*cancel)(void *argument))
 {
 	pthread_t thread;
@@ -113,7 +113,8 @@ Test(pressure, cancels_in_a_far_lane_count, .timeout = 100)
 	check_with(cancel_far);
 }
 
-/* All threads together must schedule less than the worker reclaims. */
+/* The pause must grow with the number of threads, so that all of them together schedule less
+ * than the worker reclaims. */
 Test(pressure, the_pause_grows_with_the_number_of_threads)
 {
 	static const struct {
@@ -140,7 +141,8 @@ Test(pressure, the_pause_grows_with_the_number_of_threads)
 	fixture_close(&fixture);
 }
 
-/* A schedule that waits must not be cancelled: its caller would not learn of the timeout. */
+/* A thread must not end by pthread_cancel while it waits in a schedule, because its caller would
+ * not learn of the timeout. So the wait must leave the cancel state as it was. */
 Test(pressure, a_pause_lasts_at_least_as_long_as_it_says)
 {
 	int64_t begin_ns = monotonic_ns();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The size of a ring: it begins small, grows if it is full, shrinks if it is nearly empty for long,
- * and does without more if there is no memory. Nothing is lost by any of it, and all memory is given
- * back.
+ * The size of a ring. A ring begins small. It grows if it is full, and shrinks if it is nearly
+ * empty for long. If there is no memory, it stays as it is. No entry may be lost, and all memory
+ * must be given back.
  *
- * Seen to fail: a ring that does not grow, or that grows by allocating at each full round; arrays
- * that are never freed; a ring that never shrinks, or that shrinks at once; an attempt for memory at
- * each push while there is none; an array that is taken for empty when its first entries are left.
+ * Seen to fail: a ring that does not grow, or that allocates each time it is full; arrays that are
+ * never freed; a ring that never shrinks, or that shrinks at once; an allocation tried at each push
+ * while there is no memory; an array that counts as empty although its first entries are left.
  */
 #include "fixture.h"
 #include "rings.h"
@@ -20,7 +20,7 @@ enum {
 	CALM_ROUNDS = 200,
 };
 
-/* Counts what the engine's rings take. */
+/* The memory of the engine's rings. An allocation of more than `most_bytes` fails. */
 static size_t arrays, ring_bytes, allocations, most_bytes;
 
 static bool is_ring(size_t bytes, size_t align)
@@ -73,7 +73,7 @@ static void count(struct tw_handle self, void *arg)
 
 static const struct tw_kind count_kind = TW_KIND(count, NULL);
 
-/* A loop, so that the worker looks only when the test says so. */
+/* Opens a loop engine, whose worker looks at the ring only when the test polls. */
 static void begin(void)
 {
 	struct tw_options options = fixture_options();
@@ -109,7 +109,7 @@ static void schedule(int number)
 		check_int(tw_schedule(fixture.engine, TW_MS(5), &count_kind, NULL, NULL), 0);
 }
 
-/* They run, all of them. */
+/* Moves the clock and polls. Exactly `number` timeouts must run. */
 static void run_all(int number)
 {
 	atomic_store(&fired, 0);
@@ -136,7 +136,7 @@ Test(rings, a_full_ring_grows_and_loses_nothing, .init = begin, .fini = end)
 	check_int(size(), FULL);
 	check_int(twi_ring_pushed(&lane()->ring), FULL);
 	run_all(FULL);
-	/* The next look finds that the worker has left the smaller arrays. */
+	/* The next push finds that the worker has emptied the smaller arrays, and frees them. */
 	schedule(FULL + 1);
 	check_int(arrays, 1);
 	run_all(FULL + 1);
@@ -149,7 +149,7 @@ Test(rings, entries_lie_in_several_arrays_at_once, .init = begin, .fini = end)
 	for (int round = 1; round <= 30; round++) {
 		schedule(round * 97);
 		left += round * 97;
-		/* Some rounds find that the ring has grown again since. */
+		/* Only some rounds poll, so between two polls the ring may grow several times. */
 		if (round % 7 == 0) {
 			run_all(left);
 			left = 0;
@@ -176,7 +176,7 @@ Test(rings, a_burst_that_comes_again_allocates_nothing, .init = begin, .fini = e
 	check_int(allocations, before);
 }
 
-/* Pushes this many one by one, with a look of the worker behind each few. */
+/* Pushes `pushes` timeouts one by one. The worker empties the ring after every eight. */
 static void be_calm(uint64_t pushes)
 {
 	for (uint64_t i = 0; i < pushes; i += 8) {
@@ -204,10 +204,10 @@ Test(rings, without_memory_the_link_queues_take_the_rest, .init = begin, .fini =
 	most_bytes = twi_ring_bytes(TWI_RING_LEAST - 1);
 	schedule(3 * TWI_RING_LEAST);
 	check_int(twi_ring_pushed(&lane()->ring), TWI_RING_LEAST);
-	/* One attempt, and not one for each push. */
+	/* The push must try to allocate once, not at every push. */
 	check_int(allocations, 2);
 	run_all(3 * TWI_RING_LEAST);
-	/* With memory again, it grows. */
+	/* When there is memory again, the ring must grow. */
 	most_bytes = SIZE_MAX;
 	schedule(TWI_RING_LEAST);
 	run_all(TWI_RING_LEAST);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: how many slots a long life needs. However many timeouts come and go, the slots in play
- * stay within twice the timeouts that were alive at once, and 64.
+ * How many slots a scope needs over a long time. However many timeouts come and go, the scope must
+ * use at most twice as many slots as timeouts were pending at once, plus 64.
  *
- * Seen to fail: a slot that is not free again when its timeout was cancelled, and when it expired;
- * more slots for each turn; the count of all slots instead of the members.
+ * Seen to fail: a slot that is not freed when its timeout was cancelled, or when it expired; more
+ * slots after each turn; a bound computed from all slots instead of the members.
  */
 #include "scope/scope.h"
 #include "scope_scene.h"
@@ -17,7 +17,7 @@ static uint64_t used_of(struct tw_scope *scope)
 	return atomic_load(&scope->used);
 }
 
-/* Timeouts in a ring of `live`: each step cancels the oldest one and schedules another. */
+/* Keeps `live` timeouts pending. Each step cancels the oldest one and schedules another. */
 static void live_long(int live, long steps)
 {
 	static struct tw_handle handle[LIVE_MOST];
@@ -47,7 +47,8 @@ Test(scope_slots, stay_within_twice_the_members)
 		live_long(live[i], 200000 / slowdown());
 }
 
-/* Members in random places live on while the others come and go. */
+/* Random timeouts are cancelled and others scheduled, while the rest of the members stay
+ * pending. */
 Test(scope_slots, random_lives)
 {
 	static struct tw_handle handle[LIVE_MOST];
@@ -78,7 +79,7 @@ Test(scope_slots, random_lives)
 	fixture_close(&fixture);
 }
 
-/* Timeouts that expire leave their slots too. */
+/* Timeouts that expire must also free their slots. */
 Test(scope_slots, expired_members)
 {
 	struct tw_scope *scope;
@@ -99,7 +100,7 @@ Test(scope_slots, expired_members)
 	fixture_close(&fixture);
 }
 
-/* Each slot has one place in one chunk. */
+/* The chunks must cover all slots without a gap or an overlap. */
 Test(scope_slots, chunks_lie_side_by_side)
 {
 	uint64_t at = 0;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A virtual clock that is moved while engines come and go (E9, E10), and the hooks of the process
- * that are set while others call through them (E11).
+ * The clocks and the hooks of the process. A thread moves a virtual clock while other threads
+ * create and destroy engines (E9, E10). A thread sets the process's hooks while others call through
+ * them (E11). Threads read a time stamp counter's sample while another thread renews it (E18).
  *
- * A sample of the time stamp counter beside readers (E18).
- *
- * Seen to fail: attach, detach and the looks at the sleeper relaxed, no grace period after detach;
- * a hook's store or load relaxed; the count raised before the offset, raised relaxed, loaded
- * relaxed; an offset that is stored instead of raised; in a quick deadline the count loaded
- * relaxed, or after the offset; CLOCK_MONOTONIC at once after a fall (tsc_fall); the count of
- * engines taken back, or looked at, relaxed.
+ * Seen to fail with these defects: relaxed accesses in attach, in detach or in the look for a
+ * sleeper; no grace period after detach; a hook stored or loaded relaxed; the sample's count raised
+ * before the offset, raised relaxed, or loaded relaxed; an offset that is stored instead of raised;
+ * a quick deadline that loads the count relaxed, or after the offset; CLOCK_MONOTONIC at once after
+ * a fall (tsc_fall); the count of engines decremented or read relaxed.
  */
 #include "clock/tsc.h"
 #include "memory/memory.h"
@@ -23,7 +22,8 @@ static struct tw_engine *engines[2];
 static int made[2], freed;
 
 /*
- * Engines from memory that must be zeroed first. A thread that finds one too early races with that.
+ * A user's allocator, whose memory the library must zero. A thread that sees an engine too early
+ * therefore races with the zeroing.
  */
 static struct tw_allocator plain_allocator;
 
@@ -69,7 +69,8 @@ static void make_engine(void)
 	options.clock = the_clock;
 	MODEL_CHECK(tw_engine_create(&options, &engines[0]) == 0);
 	/*
-	 * The park as its worker left it, because the thread that moves the clock wants to wake it.
+	 * The park as a sleeping worker leaves it. Otherwise the thread that moves the clock would
+	 * wake no worker.
 	 */
 	twi_store_relaxed(&engines[0]->worker.park.word, TWI_PARKED);
 }
@@ -106,7 +107,7 @@ MODEL_HARNESS(clock_free, .proves = "a clock is freed after its engine has left 
 	      .setup = make_engine, .thread = {destroy, destroy_clock}, .preemptions = 2, .weak = 2,
 	      .random_runs = 300);
 
-/* A clock of the system's, which one more engine has left before it is freed. */
+/* A system clock of two engines. It may be freed only after both have left it. */
 static void make_shared(void)
 {
 	struct tw_options options;
@@ -131,7 +132,7 @@ MODEL_HARNESS(clock_shared, .proves = "a clock of two engines is freed after bot
 	      .setup = make_shared, .thread = {destroy_mine, destroy_mine, destroy_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 
-/* Its last sample is a second old. */
+/* A counter whose last sample is a second old, so that the first reader renews it. */
 static struct twi_clock_tsc tsc_clock;
 static _Atomic int64_t told_ns;
 
@@ -145,13 +146,13 @@ static void make_tsc(void)
 	twi_store_relaxed(&told_ns, 0);
 }
 
-/* A thread's reading is not less than one that another thread had published before. */
+/* A reading must not be less than one that another thread published before. */
 static void read_and_tell(void)
 {
 	int64_t before_ns = twi_monotonic_ns();
 
 	for (int i = 0; i < 2; i++) {
-		/* Acquire, so that this thread is after that one. */
+		/* Acquire: the other thread's reading happened before this thread's next one. */
 		int64_t told = twi_load_acquire(&told_ns);
 		int64_t now_ns = twi_clock_now_ns(&tsc_clock.system.clock);
 
@@ -162,7 +163,10 @@ static void read_and_tell(void)
 	}
 }
 
-/* A deadline that is computed meanwhile must not be early, and at most the lag too late. */
+/*
+ * A deadline computed during a renewal must not be early, and must be late by no more than the
+ * clock's lag.
+ */
 static void compute_deadline(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -184,7 +188,7 @@ MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is b
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
 
-/* The last sample's reading is 4 us ahead of the clock, and almost too old. */
+/* The last sample's reading is 4 us ahead of the clock, and the sample is almost too old. */
 static void make_tsc_ahead(void)
 {
 	const int64_t now_ns = twi_monotonic_ns();

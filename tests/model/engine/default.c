@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first calls of tw_default_engine, against each other and against a thread that sets options
- * (E120). All get one engine, with its fields, made by the options that were accepted.
+ * The first calls of tw_default_engine, against each other and against a thread that sets its
+ * options (E120). All callers must get one engine, fully initialised, with the options that were
+ * accepted.
  *
- * Seen to fail: the engine offered by a store; offered, or read, without order; the options read
- * without order.
+ * Seen to fail with these defects: the engine published by a plain store instead of a swap;
+ * published or read relaxed; the options read relaxed.
  */
 #include "engine/engine.h"
 #include "world.h"

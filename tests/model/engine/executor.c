@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor that rejects timeouts. They are pending again, or dropped, against cancel,
- * cancel_wait, reschedule and stop (E4). Each timeout ends once, as the call that ended it
- * returned. And batches that are handed over to one thread (E66).
+ * An executor that rejects timeouts. Rejected timeouts become pending again or are dropped, while
+ * another thread calls cancel, cancel_wait, reschedule or stop (E4). Each timeout must end once, as
+ * the return code says. At the end: batches that several workers hand over to one thread (E66).
  *
- * Seen to fail: a step back that does not look at the state, or for a cancel of its chain; a waiter
- * that is not woken, or takes a timeout that is pending again for ended; the insert into the wheel
- * before the step; a batch handed over without release, or taken without acquire.
+ * Seen to fail with these defects: a step back to pending that does not look at the state, or that
+ * overlooks a cancel of its chain; a waiter that is not woken, or that takes a timeout which is
+ * pending again for ended; the insert into the wheel before that step; a batch handed over without
+ * release, or taken without acquire.
  */
 #include "queue/handover.h"
 #include "world.h"
@@ -20,7 +21,10 @@ static struct tw_due due;
 static size_t accept;
 static unsigned offered, dropped;
 
-/* A canceller writes it before it cancels; the finaliser reads it, on any thread. */
+/*
+ * A canceller writes `told` before it cancels. The finaliser, on any thread, must then read that
+ * value.
+ */
 static unsigned told, found;
 
 static void on_run(struct tw_handle self, void *arg)
@@ -74,7 +78,7 @@ static void open_world(uint32_t rejection)
 	world_life(TW_ENGINE_RUNNING);
 }
 
-/* In the wheel, and due. */
+/* Puts the timeout into the wheel and makes it due. */
 static void schedule(void)
 {
 	world_schedule(&one, &kind, WORLD_NOW_NS + WORLD_TICK_NS);
@@ -128,7 +132,7 @@ static void cancel(void)
 	MODEL_CHECK(one.outcome == TW_CANCEL_DONE || one.outcome == TW_CANCEL_RUNNING);
 }
 
-/* It never runs, so a wait cancels it. */
+/* The callback never runs, because the executor rejects it. So the wait must end with a cancel. */
 static void cancel_wait(void)
 {
 	told = 1;
@@ -148,7 +152,7 @@ static void stop(void)
 	world_close();
 }
 
-/* The counters agree with the events. */
+/* The counters must agree with the events. */
 static void books(uint64_t expired, uint64_t cancelled)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -177,7 +181,10 @@ static void cancelled(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_CANCELLED);
 }
 
-/* Moved, it is not offered before that; else once more with the next tick. */
+/*
+ * After a successful reschedule, the executor is offered the timeout only at its new deadline.
+ * Otherwise the next tick offers it once more.
+ */
 static void moved(void)
 {
 	unsigned before = offered;
@@ -236,12 +243,12 @@ MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends
 	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Batches. */
+/* Batches that two workers hand over to one thread. */
 
 static struct twi_handover handover;
 static struct batch {
 	struct twi_handover_link link; /* first */
-	unsigned number;               /* of its worker */
+	unsigned number;               /* counts the batches of its worker */
 } batches[4];
 static unsigned taken[2];
 
@@ -265,7 +272,7 @@ static void push_second(void)
 	push_two(1);
 }
 
-/* Each once, and each worker's in its order. */
+/* Takes what was handed over. Each batch must come once, and each worker's batches in order. */
 static void take(void)
 {
 	struct twi_handover_link *link = twi_handover_take(&handover);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake, with a virtual clock. A thread that is not woken sleeps for ever, which the
- * model sees as a deadlock (E8). And the promise of flush when it returns (E13).
+ * The worker's sleep against every reason to wake it, with a virtual clock. A thread that is not
+ * woken sleeps for ever, which the model reports as a deadlock (E8). Also: what flush promises when
+ * it returns (E13).
  *
- * Seen to fail: each of the four accesses of sleep and wake no more than acquire or release, for
- * every reason to wake; the units unseen set to 0 by a store; the served ticket stored or looked at
- * relaxed; the end of the sleep reckoned before the last turn; a callback on a worker's thread that
- * sets the timer of a loop. On descriptors: the eventfd not raised, or read before the poll.
+ * Seen to fail with these defects: one of the four accesses of sleep and wake weakened to acquire
+ * or release, for every reason to wake; the count of unseen units set to 0 by a plain store; the
+ * served ticket stored or loaded relaxed; the end of the sleep computed before the last turn; a
+ * callback on a worker's thread that sets the timer of a loop. On descriptors: the eventfd not
+ * written, or read before the poll.
  */
 #include "ingress/push.h"
 #include "thread/futex.h"
@@ -26,21 +28,21 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* Due a tick from now. */
+/* The timeout is due one tick from now. */
 static void open_soon(void)
 {
 	open_starting();
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 }
 
-/* Before `one`, there is something far away to sleep for. */
+/* The worker has a far deadline to sleep for before `one` is scheduled. */
 static void open_far(void)
 {
 	open_starting();
 	world_schedule(&far, &probe_kind, WORLD_NOW_NS + 1000 * WORLD_TICK_NS);
 }
 
-/* In the model's own time, which goes on when all wait. */
+/* An engine on CLOCK_MONOTONIC. The model moves that clock when all threads wait. */
 static void open_real(void)
 {
 	struct tw_options options = world_options();
@@ -76,8 +78,8 @@ static void schedule(void)
 }
 
 /*
- * The last of the units that may stay pending, unless the worker has looked meanwhile. No thread
- * needs the timeout itself.
+ * Schedules the timeout that completes the last permitted unit, unless the worker has looked
+ * meanwhile. Its deadline is never, so only the count of units can wake the worker.
  */
 static void schedule_last_unit(void)
 {
@@ -85,7 +87,7 @@ static void schedule_last_unit(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
-/* A due timeout, whose callback schedules one that is due a little later. */
+/* The timeout is due. Its callback schedules one that is due a little later. */
 static void again_run(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -99,7 +101,7 @@ static void schedule_again(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
 }
 
-/* So that the last turn before the sleep may run it. */
+/* Moves the clock too, so that the last turn before the sleep may run the callback. */
 static void schedule_again_and_set_clock(void)
 {
 	schedule_again();
@@ -129,8 +131,8 @@ static void stop(void)
 }
 
 /*
- * If no thread is left to wake it, the worker has done its work; or it looks again soon, for a push
- * whose link it did not see.
+ * Waits until the worker has done its work, although no thread is left to wake it. If the worker
+ * did not see a push's link, it looks again soon, so this waits a few such looks.
  */
 static void pending_await(int64_t count)
 {
@@ -168,7 +170,10 @@ static void ran_before_the_other(void)
 	MODEL_CHECK(far.unexpired == 1);
 }
 
-/* No thread sleeps if the units are full; and a turn has seen the units that it has taken. */
+/*
+ * The worker must not sleep while the units are full. If it has counted units as seen, it has also
+ * transferred their timeouts.
+ */
 static void units_seen(void)
 {
 	uint32_t unseen;
@@ -218,7 +223,10 @@ MODEL_HARNESS(flush_twice, .proves = "two flushers against the worker: both retu
 	      .setup = open_starting, .thread = {flush, flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A worker that parks on descriptors: each wake is seen, and none is read away. */
+/*
+ * A worker that sleeps on file descriptors. It must see each wake-up, and must not read one away
+ * for another thread.
+ */
 static void open_on_descriptors(void)
 {
 	struct tw_options options = world_options();

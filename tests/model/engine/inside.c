@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chain of one engine that runs inside a callback of another engine (tw_due_run): the thread is a
- * worker, but not the chain's. So the next wait must go to the chain's wheel by a queue, as from
- * any other thread (E4, E8, E16), while the chain's own worker turns, sleeps or stops.
+ * A callback of one engine runs a chain of another engine (tw_due_run). The calling thread is a
+ * worker, but not the chain's worker. So it must send the chain's next run to the chain's engine
+ * through a queue, as any other thread does (E4, E8, E16). Meanwhile the chain's own worker turns,
+ * sleeps or stops.
  *
- * Seen to fail: the next wait filed by the thread that is another engine's worker, as if the wheel
- * were its own (a race of the two workers for the wheel); no push; no look after the push.
+ * Seen to fail with these defects: the calling thread files the next run as if the wheel were its
+ * own (both workers then race for the wheel); no push; no look after the push.
  */
 #include "world.h"
 
@@ -46,7 +47,7 @@ static void turn_other(void)
 	other->worker.self->worker = NULL;
 }
 
-/* Its callback is due in its wheel: the next turn runs it. */
+/* The callback of `other` is in its wheel and due, so the next turn runs it. */
 static void open_other(void)
 {
 	struct tw_options options;
@@ -65,7 +66,7 @@ static void open_other(void)
 	MODEL_CHECK(tw_clock_set(other_clock, CLOCK_NS) == 0);
 }
 
-/* A chain of the first engine has been handed to a thread that will run it. */
+/* The first engine has dispatched a run of its chain. The second engine's callback will run it. */
 static void open_two(int64_t interval_ns)
 {
 	struct tw_options options = world_options();
@@ -86,7 +87,7 @@ static void open_two(int64_t interval_ns)
 	open_other();
 }
 
-/* Due again as soon as it has run. */
+/* The chain's next run is due as soon as this run has ended. */
 static void open_near(void)
 {
 	open_two(2 * WORLD_TICK_NS);

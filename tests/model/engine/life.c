@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of an engine where its thread cannot be made or dies (E12), and the limit of pending
- * timeouts: nothing hangs, nothing is lost, and the promises of each return code hold.
+ * Engines whose thread cannot be created or dies (E12), and the limit of pending timeouts. No
+ * thread may hang, no timeout may be lost, and each return code must keep its promise.
  *
- * Seen to fail: the steps of start relaxed, a place of the limit taken by load and store.
+ * Seen to fail with these defects: the state changes of start relaxed; a place of the limit taken
+ * by load and store.
  */
 #include "world.h"
 
@@ -12,7 +13,7 @@
 static struct probe one, two;
 static bool one_accepted, two_accepted;
 
-/* A thread, or none: both happen. */
+/* The user's hook for threads: the model tries both a thread and EAGAIN. */
 static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 {
 	pthread_t thread;
@@ -21,7 +22,7 @@ static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 	return model_choose(2) == 0 ? pthread_create(&thread, NULL, body, arg) : EAGAIN;
 }
 
-/* In virtual time, in which an overdue timeout runs at once. */
+/* An engine in virtual time, in which an overdue timeout runs at once. */
 static void open_virtual(void)
 {
 	world_open(NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop that sleeps on the engine's descriptor, against all its wakers. It always polls again if
- * there is a reason (E8), and comes to rest if there is none. And brackets, which go from thread to
- * thread (E12).
+ * A loop that sleeps on the engine's descriptor, against all threads that may wake it. The loop
+ * must poll again if there is a reason (E8), and must come to rest if there is none. Also: brackets
+ * (tw_loop_enter to tw_loop_exit) that pass from thread to thread (E12).
  *
- * Seen to fail: the owner's setting of the timer without the look at its state word after it; the
- * look at ingress before the sleep is published; a waker's setting left out; a late setting that is
- * not expected (the loop polls for ever), or counted in two steps; a ticket taken relaxed; a queue
- * that counts as empty as soon as its producers' end is at the stub (loop_cut).
+ * Seen to fail with these defects: the owner does not look at its state word after it has set the
+ * timer; it looks at ingress before it has published its sleep; a waker does not set the timer; a
+ * late setting of the timer is not expected (the loop then polls for ever), or is counted in two
+ * steps; a ticket taken relaxed; a queue that counts as empty as soon as its producers' end is at
+ * the stub (loop_cut).
  */
 #include "world.h"
 
@@ -38,14 +39,14 @@ static void own(void)
 	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 }
 
-/* The thread behind the only one of the harness is the owner. */
+/* The thread after the harness's only producer is the owner. */
 static void open_owned(void)
 {
 	open_loop();
 	model_as(1, own);
 }
 
-/* A loop that ends with its engine. */
+/* The owner's loop, which ends when the engine stops. */
 static void loop_run(void)
 {
 	if (!twi_engine_owned(world.engine))
@@ -60,12 +61,15 @@ static void loop_run(void)
 			MODEL_CHECK(result == -ESHUTDOWN);
 			return;
 		}
-		/* Between polls the owner's timeouts use the short path, those for the past too. */
+		/*
+		 * Between polls the owner's timeouts use the short path, even with deadlines in the
+		 * past.
+		 */
 		MODEL_CHECK(world.worker->direct_from_ns == INT64_MIN);
 	}
 }
 
-/* Its first poll comes before its descriptor, which no thread knows yet. */
+/* Polls before it creates the descriptor, so that no other thread knows the descriptor yet. */
 static void loop_run_late(void)
 {
 	own();
@@ -88,13 +92,16 @@ static void schedule_other(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
-/* At any time: its push wakes no thread. */
+/* The deadline is never, so this push wakes no thread whenever it comes. */
 static void schedule_never(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
 }
 
-/* One is in a link queue, and the next push to it can stand between its two steps. */
+/*
+ * The first timeout goes through a link queue. So the next push to it can be interrupted between
+ * its two steps.
+ */
 static void open_linked(void)
 {
 	open_loop();
@@ -124,10 +131,10 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* Longer than it takes to look again at a push that was not linked. */
+/* Longer than a loop waits before it looks again at an unlinked push. */
 enum { A_WHILE_NS = 10000000 };
 
-/* If no thread is left to wake it, the loop has done its work, and rests. */
+/* The loop must have done its work without another wake-up, and must not poll any more. */
 static void at_rest_with(int64_t pending)
 {
 	static _Atomic uint32_t nobody;
@@ -139,7 +146,10 @@ static void at_rest_with(int64_t pending)
 		(void)twi_futex_wait(&nobody, 0, until_ns);
 	model_wait_idle();
 	MODEL_CHECK(tw_engine_pending(world.engine) == pending);
-	/* All settings were counted: else each poll from here on would set the timer, in vain. */
+	/*
+	 * The owner must have counted all settings of the timer. Otherwise each later poll would
+	 * set the timer for nothing.
+	 */
 	MODEL_CHECK(twi_load_relaxed(&world.worker->park.kicks) == world.worker->kicks_expected);
 	world_close();
 }
@@ -160,14 +170,17 @@ static void close_it(void)
 	world_close();
 }
 
-/* The stopping thread may free the engine before the poll that ended it has returned. */
+/* Destroys the engine at once. The poll that saw the stop may not have returned yet. */
 static void stop_and_free(void)
 {
 	stop();
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Each thread has a bracket. If two brackets overlap, their ordinary accesses race. */
+/*
+ * Enters a bracket, unless another thread is in one. If two brackets overlap, their ordinary
+ * accesses race.
+ */
 static void bracket_or_busy(void)
 {
 	int result = tw_loop_enter(world.engine);
@@ -181,7 +194,7 @@ static void bracket_or_busy(void)
 	MODEL_CHECK(tw_loop_exit(world.engine) == 0);
 }
 
-/* The poll is a bracket, which may be the stop's last obstacle. */
+/* This poll is a bracket of its own, and the stop may have to wait for it. */
 static void poll_beside_stop(void)
 {
 	int64_t result = tw_engine_poll(world.engine, 0);
@@ -206,7 +219,7 @@ static void close_all(void)
 	world_close();
 }
 
-/* It was in a bracket, and is a producer now. Another thread may be in the next bracket. */
+/* Leaves its bracket and becomes a producer, while another thread may be in the next bracket. */
 static void bracket_then_producer(void)
 {
 	bracket_or_busy();

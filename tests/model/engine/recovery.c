@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory that a forked child finds (E70). If a timeout is alive, its fields are of its
- * generation, on each code path that made it, and its caller has the handle. If a slab is in the
- * table, it has a head, and so has a block of a wheel's chunks that is in the list. The model has
- * no fork: instead a thread looks by acquire at any moment, because a child's copy of the memory
- * amounts to that (thread/fork.h).
+ * What a forked child finds in memory (E70). If the state word says that a timeout is alive, its
+ * fields must belong to its generation, and its caller must have the handle. This must hold for
+ * each code path that creates a timeout. A slab in the table must have its head, and so must each
+ * listed block of a wheel's chunks. The model has no fork. Instead a thread looks with acquire at
+ * any moment, because a child's copy of the memory amounts to that (thread/fork.h).
  *
- * Seen to fail: both births in one step, state first; the state stored relaxed; the place in the
- * table stored relaxed; a block listed by a relaxed store; the handle written after the timeout is
- * alive.
+ * Seen to fail with these defects: both words of a birth in one step, the state first; the state
+ * stored relaxed; the place in the table stored relaxed; a block listed by a relaxed store; the
+ * handle written after the timeout is alive.
  */
 #include "world.h"
 
@@ -130,7 +130,7 @@ static TWI_WORKER_UNCHECKED void grow(void)
 	MODEL_CHECK(twi_chunk_take(&chunks) != NULL);
 }
 
-/* The child's copy of the list, and not the parent's. */
+/* The child frees through its own copy of the list, as after a fork. */
 static TWI_WORKER_UNCHECKED void child_frees(void)
 {
 	struct twi_chunk_pool copy;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: a thread runs one callback after the other, and other threads watch (E65). Each slow
- * run is reported once and counted once. A report is about one run. A quick run is never reported.
+ * Reports of slow callbacks: one thread runs callbacks one after the other, and other threads watch
+ * it (E65). Each slow run must be reported once and counted once. A report must describe one run
+ * only. A quick run must never be reported.
  *
- * Seen to fail: the state stored or loaded without order; an end that does not look whether it was
- * reported; a number that stays; a report by a look and a store. The order of the fields does not
- * matter here, because a swap reads the newest store.
+ * Seen to fail with these defects: the state stored or loaded relaxed; an end that does not check
+ * whether its run was already reported; a number that does not change; a report by load and store
+ * instead of a swap. The order of the fields' accesses does not matter here, because a swap reads
+ * the newest store.
  */
 #include "expiry/slow.h"
 #include "worker/role.h"
@@ -15,7 +17,10 @@
 
 enum { RUNS = 3 };
 
-/* Numbers go by 1, 2, 3; the generation, the argument and the callback of each are its own. */
+/*
+ * Counts the reports of each run. Runs have the numbers 1, 2 and 3; generation, argument and
+ * callback differ for each.
+ */
 static unsigned told[RUNS + 1];
 
 static void on_one(struct tw_handle self, void *arg)
@@ -39,7 +44,7 @@ static void on_three(struct tw_handle self, void *arg)
 static const struct tw_kind kinds[RUNS + 1] = {
 	{0}, TW_KIND(on_one, NULL), TW_KIND(on_two, NULL), TW_KIND(on_three, NULL)};
 
-/* Each took so long; the second is quick. */
+/* The duration of each run. The second is quick. */
 static int64_t run_ns(uint64_t number)
 {
 	return number == 2 ? SLOW_NS : SLOW_NS * 10 * (int64_t)number;
@@ -54,7 +59,7 @@ static void hook(void *context, const struct tw_slow *slow)
 	MODEL_CHECK(slow->handle.node == &told[number] && slow->arg == &kinds[number]);
 	MODEL_CHECK(slow->callback == kinds[number].callback);
 	MODEL_CHECK(slow->run_ns == run_ns(number));
-	/* By one thread: by two at once it would be a race. */
+	/* One thread reports a run. If two did, this increment would be a race. */
 	told[number]++;
 }
 
@@ -82,7 +87,7 @@ static void one_run(uint64_t number)
 	twi_watch_begin(&run, WORLD_NOW_NS - run_ns(number));
 	MODEL_CHECK((run.marks & TWI_RUN_TIMED) != 0);
 	(void)twi_watch_end(&run, twi_clock_now_ns(run.worker->clock));
-	/* Reported and counted by now, or about to be by the reporting thread. */
+	/* By now the run is reported and counted, or the reporting thread is about to do so. */
 }
 
 static void run_two(void)

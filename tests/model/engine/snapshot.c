@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread asks the worker for a snapshot, against the worker, another asking thread, and stop
- * (E71). It gets a complete answer, or an error after which no thread writes to its place; and it
- * always returns.
+ * (E71). The call must always return: with a complete answer, or with an error after which no
+ * thread writes to the caller's memory.
  *
- * Seen to fail: the place published, taken or answered without order; taken out by a load and a
- * store; a look at the worker's word before the tickets; no ticket; a thread that gives up leaves
- * its place where it is, or does not wait for a look under way; a thread that waits for the place
- * is not notified.
+ * Seen to fail with these defects: the request published, taken or answered relaxed; taken by load
+ * and store; the worker's state word read before the tickets; no ticket; a thread that gives up
+ * without withdrawing its request, or without waiting for an answer under way; a thread that waits
+ * for its turn to ask is not notified.
  */
 #include "turn/snapshot.h"
 #include "thread/futex.h"
@@ -34,9 +34,7 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/*
- * Afterwards the place belongs to the asking thread again. A later write to it is a race.
- */
+/* After the call the place belongs to the caller again, so a late write by the worker is a race. */
 static int look(int64_t until_ns, uint64_t count)
 {
 	struct twi_snapshot *own = &place[model_self()];
@@ -60,7 +58,7 @@ static void schedule_and_ask(void)
 	MODEL_CHECK(look(INT64_MAX, 1) == 0);
 }
 
-/* The worker comes when all wait, and later than this time is up. */
+/* The worker answers only when all threads wait, and after this timeout has passed. */
 static void ask_in_vain(void)
 {
 	int error = look(twi_until_ns(WORLD_TICK_NS), 0);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters against threads that schedule and cancel (E90). A lane's begins and ends
- * are of one moment, in any order of the reader's steps. A reader that sees an end also sees
- * everything that was counted before it.
+ * Readers of the counters against threads that schedule and cancel (E90). A reader must see the
+ * begins and ends of a lane as of one moment, in whatever order it reads. A reader that sees an end
+ * must also see everything that was counted before it.
  *
- * Seen to fail: the pair read half by half; begins, or ends, counted relaxed; the pair loaded
- * relaxed; the end of a cancel in the wheel counted before its kind; a reader's number not kept for
- * the next one.
+ * Seen to fail with these defects: the pair of counters read in two halves; begins, or ends,
+ * counted relaxed; the pair loaded relaxed; a cancel in the wheel counted as an end before it is
+ * counted as a wheel cancel; a reader that does not keep its number for the next reader.
  */
 #include "world.h"
 
 enum { ROUNDS = 2 };
 
-/* A timeout that no thread touches, so that a count that is too low is not hidden by zero. */
+/*
+ * No thread ends this timeout. Without it, a count that is one too low could still read as zero and
+ * pass.
+ */
 static struct probe standing;
 static struct probe own[ROUNDS], wheeled;
 
@@ -24,7 +27,7 @@ static void open_running(void)
 	world_schedule(&standing, &probe_kind, TW_NEVER);
 }
 
-/* So that it is in the wheel when a thread cancels it. */
+/* The timeout is already in the wheel when a thread cancels it. */
 static void open_wheeled(void)
 {
 	open_running();
@@ -49,7 +52,7 @@ static void open_wheeled_shared(void)
 	model_as(0, share_lane);
 }
 
-/* The polling thread goes straight to the wheel. */
+/* An engine in loop mode: the polling thread files timeouts straight into the wheel. */
 static void open_loop(void)
 {
 	struct tw_options options = world_options();
@@ -92,7 +95,7 @@ static void cancel_both(void)
 	cancel_wheeled();
 }
 
-/* The one that stands, and the one that the thread may have. */
+/* One timeout always stands. The other thread has at most one more. */
 static void read_pending(void)
 {
 	int64_t pending = tw_engine_pending(world.engine);
@@ -109,7 +112,7 @@ static struct tw_stats stats_read(void)
 	return stats;
 }
 
-/* No counter falls, and no more is early than was cancelled in a ring. */
+/* No counter may fall. At most one cancel took place in a ring, so at most one counts as early. */
 static void read_thrice(void)
 {
 	struct tw_stats first = stats_read();
@@ -128,7 +131,7 @@ static void close_it(void)
 	MODEL_CHECK(standing.unexpired == 1);
 }
 
-/* Two readers leave the greater number for the next one. */
+/* Of two readers' numbers, the greater one must be left for the next reader. */
 static uint64_t early_read[MODEL_FIBERS];
 
 static void read_early(void)
@@ -143,7 +146,7 @@ static void close_early(void)
 	close_it();
 }
 
-/* None was withdrawn from a ring. */
+/* No cancel took place in a ring, so none may count as early. */
 static void read_wheeled(void)
 {
 	struct tw_stats stats = stats_read();

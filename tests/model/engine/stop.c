@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop against schedule, cancel, reschedule and start: an accepted timeout ends once, in any order,
- * and no thread touches the engine after it is freed (E10, E12).
+ * Stop against schedule, cancel, reschedule and start. In any order, an accepted timeout must end
+ * once, and no thread may touch the engine after it is freed (E10, E12).
  *
- * Seen to fail: no first grace period, none before the flag, no second one, the flag not raised,
- * stop's step relaxed, STOPPED stored relaxed, the looks of stop, destroy and state at it relaxed,
- * reschedule's look at the clock outside its section.
+ * Seen to fail with these defects: no first grace period; none before the flag; no second one; the
+ * flag not raised; stop's change of the state relaxed; STOPPED stored relaxed; the state loaded
+ * relaxed in stop, destroy or tw_engine_state; reschedule's read of the clock outside its critical
+ * section.
  */
 #include "world.h"
 
@@ -21,7 +22,10 @@ static void open_running(void)
 {
 	struct tw_options options = world_options();
 
-	/* No grace period of the virtual clock's helps out in destroy. */
+	/*
+	 * CLOCK_MONOTONIC: destroy of a virtual clock waits for a grace period, which could hide a
+	 * missing one.
+	 */
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
@@ -82,7 +86,7 @@ static void cancel_two(void)
 	two.outcome = tw_cancel(two.handle);
 }
 
-/* By the engine's clock, which is the engine's memory. */
+/* Reads the engine's clock, which is in the engine's memory. */
 static void reschedule_two(void)
 {
 	two.outcome = tw_reschedule(two.handle, TW_NEVER);
@@ -105,7 +109,7 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Stop has begun and did not wait; the thread that sees its end goes on from there. */
+/* Stop has begun but did not wait. A thread that sees the engine stopped continues from there. */
 static void open_stopping(void)
 {
 	open_filled();

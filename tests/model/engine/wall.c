@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with a date: what the first one makes (E110), and the worker's sleep against a step of
- * the wall clock (E8). A step that the worker does not see leaves it asleep for ever, and the
- * timeout pending.
+ * Timeouts with a date. First: two threads create what the first date of an engine needs (E110).
+ * Then: the worker's sleep against a step of the wall clock (E8). If the worker misses a step, it
+ * sleeps for ever and the timeout stays pending.
  *
- * Seen to fail: the pointer to what dates need loaded relaxed.
+ * Seen to fail with this defect: the pointer to the state that dates need is loaded relaxed.
  */
 #include "expiry/wall.h"
 #include "world.h"
@@ -36,7 +36,7 @@ static void schedule_two(void)
 	MODEL_CHECK(tw_schedule_wall(world.engine, 1, &probe_kind, &two, NULL) == 0);
 }
 
-/* Back first: the worker may look between the two. */
+/* Steps back first, because the worker may look between the two steps. */
 static void step(void)
 {
 	MODEL_CHECK(tw_clock_set_wall(world.clock, 1) == 0);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ingress (queue/mpsc.h): no node is lost, the nodes of each producer come in its order, and the
- * consumer sees all that a node's producer wrote (E1, E2). The consumer takes nodes while the
+ * Ingress (queue/mpsc.h): no node is lost, each producer's nodes come in order, and the consumer
+ * sees everything that a node's producer wrote (E1, E2). The consumer takes nodes while the
  * producers push, and the rest afterwards.
  *
- * Seen to fail: the exchange of the head without release, and relaxed; the link's store relaxed;
- * the first two loads of the link relaxed. This harness cannot test the third load, behind the
- * stub, because it uses no node again. ingress_2x3 and ingress_3x2 of tests/model test it.
+ * Seen to fail with these defects: the exchange of the head without release, or relaxed; the link's
+ * store relaxed; the first two loads of the link relaxed. This harness cannot test the third load,
+ * which follows the stub, because it uses no node again. ingress_2x3 and ingress_3x2 of tests/model
+ * test it.
  */
 #include "queue/mpsc.h"
 

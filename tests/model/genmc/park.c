@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake (thread/park.h). Each waker gives one reason, and the sleeper sleeps until all
- * reasons are there. No wake may be lost: GenMC reports a loop that no thread ends. For each time
- * that the sleeper announced to park, the wakers make one system call at most (E8).
+ * Sleep against wake (thread/park.h). Each waker gives one reason, and the sleeper sleeps until it
+ * has all reasons. No wake-up may be lost: GenMC reports a loop that no thread ends. Each time the
+ * sleeper announces a sleep, the wakers make at most one system call (E8).
  *
- * Seen to fail: the store of PARKED as a release; the waker's load as an acquire.
+ * Seen to fail with these defects: PARKED stored with release only; the waker's load with acquire
+ * only.
  */
 #include "thread/park.h"
 
@@ -15,7 +16,10 @@ static struct twi_park park;
 static _Atomic uint32_t reasons;
 static _Atomic uint32_t calls;
 
-/* The kernel's queue: a call wakes the threads that were in it before. */
+/*
+ * Stands for the kernel's futex queue: a wake call wakes the threads that were in the queue before
+ * it.
+ */
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
 {
 	uint32_t seen = twi_load_seq_cst(&calls);

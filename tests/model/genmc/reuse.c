@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A handle, while its node becomes another timeout (timeout/node.h). A thread reads the fields
- * first and the word then, as tw_timeout_get does. Either the fields belong to the handle's
- * timeout, or the word shows that this timeout is over (E4).
+ * first and the state word then, as tw_timeout_get does. Either the fields belong to the handle's
+ * timeout, or the state word shows that this timeout is over (E4).
  *
- * Seen to fail: the store of `kind` or `arg` relaxed, the load of either relaxed. This harness does
- * not read the engine and the deadline. reuse_get of tests/model tests all four.
+ * Seen to fail with these defects: `kind` or `arg` stored relaxed, or loaded relaxed. This harness
+ * does not read the engine and the deadline. reuse_get of tests/model tests all four.
  */
 #include "timeout/node.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches against the worker's turns, its sleep, stop, and each other. Each item ends once. None is
- * lost if the ring has no room for all of them, or if the lane is shared. A timeout that a batch
- * cancels is freed once (ingress/batch.h). Rings have four places here.
+ * Batches of schedules and cancels (ingress/batch.h), against the worker's turns, its sleep, stop,
+ * and each other. Each item must end once. No item may be lost if the ring is too small for all of
+ * them, or if threads share the lane. A timeout that a batch cancels must be freed once. Rings have
+ * four places here.
  *
- * Seen to fail: INIT after the entry is shown; the tail not raised; no look whether there is room;
- * the chain not pushed; the sleeper not told, or of the last deadline; cancel's swap in two steps,
- * its section left out.
+ * Seen to fail with these defects: INIT set after the entry is visible; the tail not raised; no
+ * check whether the ring has room; the chain not pushed; the sleeping worker not woken, or woken
+ * for the last deadline only; cancel's swap in two steps; cancel's critical section left out.
  */
 #include "world.h"
 
@@ -45,7 +46,7 @@ static void schedule_others(void)
 	MODEL_CHECK(many(others, FEW, WORLD_DUE_NS) == FEW);
 }
 
-/* The ring has no room for the last of them. */
+/* One item more than the ring has room for. */
 static void schedule_beyond(void)
 {
 	MODEL_CHECK(many(probes, MANY, WORLD_DUE_NS) == MANY);
@@ -92,7 +93,7 @@ MODEL_HARNESS(batch_full, .proves = "the same where the ring has no room for all
 	      .setup = open_running, .thread = {schedule_beyond, turn_twice}, .finish = beyond_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The nodes that the batch takes are named by entries of the ring already. */
+/* Stale entries of the ring already name the nodes that the batch takes. */
 
 static void schedule_and_cancel(void)
 {
@@ -111,7 +112,9 @@ MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the b
 	      .setup = open_stale, .thread = {schedule_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
-/* Two in the lane that threads share: there is no ring, and each pushes a chain. */
+/*
+ * Two batches in the lane that threads share. This lane has no ring, so each batch pushes a chain.
+ */
 
 static void share_lane(void)
 {
@@ -142,7 +145,7 @@ MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains on
 	      .setup = open_shared, .thread = {schedule_few, schedule_others, turn_twice},
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The sleeping worker is woken for the earliest deadline. */
+/* A batch must wake the sleeping worker for its earliest deadline. */
 
 static void open_sleep(void)
 {
@@ -159,7 +162,7 @@ static void schedule_one_due(void)
 	MODEL_CHECK(tw_schedule_many_at(world.engine, items, FEW, NULL, NULL) == FEW);
 }
 
-/* No thread is left to wake it. */
+/* No other thread wakes the worker after the batch. */
 static void one_due_ran(void)
 {
 	model_wait_idle();
@@ -189,13 +192,16 @@ MODEL_HARNESS(batch_sleep_chain, .proves = "the same against a chain, without a 
 	      .setup = open_sleep_shared, .thread = {schedule_few}, .worker = world_work,
 	      .finish = all_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Stop. */
+/* Batches against stop. */
 
 static void open_stop(void)
 {
 	struct tw_options options = world_options();
 
-	/* No grace period of the virtual clock's helps out in destroy. */
+	/*
+	 * CLOCK_MONOTONIC: destroy of a virtual clock waits for a grace period, which could hide a
+	 * missing one.
+	 */
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);
@@ -219,7 +225,7 @@ static void stop_and_destroy(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* One section: all of them, or none. */
+/* The batch is one critical section, so stop accepts all of it or none. */
 static void kept_or_rejected(void)
 {
 	MODEL_CHECK(scheduled == 0 || scheduled == FEW);
@@ -238,7 +244,7 @@ MODEL_HARNESS(batch_stop, .proves = "a batch against stop: accepted is handed ba
 	      .setup = open_stop, .thread = {schedule_beside_stop, stop}, .worker = world_work,
 	      .finish = kept_or_rejected, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Cancels. */
+/* Batches of cancels. */
 
 static void handles_take(void)
 {
@@ -253,14 +259,14 @@ static void open_rings_at(int64_t deadline_ns)
 	handles_take();
 }
 
-/* Both are in main's ring. */
+/* Both timeouts are in the ring of the main thread. */
 static void open_in_ring(void)
 {
 	open_running();
 	open_rings_at(WORLD_DUE_NS);
 }
 
-/* Both are in the wheel, and due by now. */
+/* Both timeouts are in the wheel, and due by now. */
 static void open_in_wheel(void)
 {
 	open_running();
@@ -279,7 +285,7 @@ static void cancel_few(void)
 	MODEL_CHECK(cancelled == 0);
 }
 
-/* No node is in two queues. */
+/* No node may be in two queues: the next timeouts must all get different nodes. */
 static void nodes_distinct(void)
 {
 	struct tw_handle made[3 * FEW];
@@ -303,7 +309,7 @@ static void cancelled_or_ran(void)
 			    (outcomes[0][i] == TW_CANCEL_DONE));
 }
 
-/* The first call has cancelled the timeout, and the outcome of the second says so. */
+/* One of the two calls has cancelled each timeout, and only that call may report so. */
 static void cancelled_once(void)
 {
 	world_turn();
@@ -332,7 +338,7 @@ MODEL_HARNESS(batch_cancel_both, .proves = "two batches of the same handles: eac
 	      .setup = open_in_wheel, .thread = {cancel_few, cancel_few}, .finish = cancelled_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
-/* What two threads of the shared lane cancel in a ring is counted by one word. */
+/* Two threads of the shared lane cancel in a ring. One state word counts both cancels. */
 
 static void open_shared_cancels(void)
 {
@@ -369,7 +375,7 @@ MODEL_HARNESS(batch_cancel_shared, .proves = "cancels of two in the shared lane:
 	      .setup = open_shared_cancels, .thread = {cancel_first, cancel_second},
 	      .finish = both_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* One in the wheel, one in the ring. */
+/* One timeout is in the wheel, the other in the ring. */
 static void open_cancel_stop(void)
 {
 	open_stop();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against pushes without a fence, as in a lane that has brought many entries at once. The
- * sleeper's barrier makes up for the fence. A thread that is not woken sleeps for ever (E8). If the
- * barrier fails, the sleep is short. In such a lane also: stop (E10), flush (E13), a loop, and the
- * next thread that has the lane (E7).
+ * The worker's sleep against pushes without a fence, as in a busy lane: one that has brought many
+ * entries at once. A barrier by the sleeper replaces the fence. If the barrier fails, the sleep
+ * must be short. A thread that is not woken sleeps for ever (E8). With a busy lane also: stop
+ * (E10), flush (E13), a loop, and the next owner of the lane (E7).
  *
- * Seen to fail: no barrier, a barrier whose failure is ignored, or ignored in the first rest of a
- * loop only; the barrier before the sleep is published; no compiler's fence behind the push; the
- * push relaxed, the exchange weaker, and the sleeper's look; a lane that becomes busy after the
- * sleep is published, or with few entries; a lane's number given or taken relaxed.
+ * Seen to fail with these defects: no barrier; a barrier whose failure is ignored, always or in the
+ * first rest of a loop only; the barrier before the sleep is published; no compiler fence after the
+ * push; the push relaxed; the exchange weakened; the sleeper's look weakened; a lane that becomes
+ * busy after the sleep is published, or with few entries; a lane's number given or taken relaxed.
  */
 #include "world.h"
 
@@ -22,13 +22,13 @@
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
 #define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
 
-/* How many at once make a lane busy; see tests/model/meson.build. */
+/* So many entries at once make a lane busy; see tests/model/meson.build. */
 enum { MANY = TWI_RING_ENTRIES - 1 };
 
 static struct probe one, two;
 static int told[MODEL_FIBERS];
 
-/* As the worker does when a lane has brought much. */
+/* Makes the thread's lane busy, as the worker does when the lane has brought many entries. */
 static void lane_busy(void)
 {
 	world.worker->unfenced = true;
@@ -64,7 +64,7 @@ static void open_far(void)
 }
 
 /*
- * Needs the worker in ten ticks. A reschedule that makes it a little earlier does not wake the
+ * The timeout needs the worker in ten ticks. Rescheduling it to slightly earlier does not wake the
  * worker.
  */
 static void open_ten_ticks(void)
@@ -118,7 +118,7 @@ static void both_ran(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
-/* If the one of no hurry came last, it counts. */
+/* If the reschedule to LATER_NS came last, its deadline holds and the timeout need not run yet. */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -153,7 +153,7 @@ MODEL_HARNESS(busy_earlier_order,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);
 
-/* The lane becomes busy in the last turn before the sleep, when all has been said. */
+/* The lane becomes busy in the last turn before the sleep, after the worker has read the flags. */
 
 static void schedule_many(void)
 {
@@ -170,7 +170,7 @@ static void open_many(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The worker begins with its sleep, in which it finds them. */
+/* Begins with the worker's sleep, so that the turn inside the sleep finds the entries. */
 static void sleep_and_work(void)
 {
 	twi_worker_enter(world.worker);
@@ -190,14 +190,17 @@ MODEL_HARNESS(busy_begins, .proves = "a lane that becomes busy while the worker 
 	      .setup = open_many, .thread = {schedule_one}, .worker = sleep_and_work,
 	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
-/* The same in the turn before, from which the sleeper knows it. */
+/*
+ * The same, but the lane becomes busy one turn earlier, so the worker knows it when it goes to
+ * sleep.
+ */
 MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker goes to sleep",
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * No public call shows which lanes are busy. A lane becomes busy by so many entries at once, and
- * stays busy.
+ * No public call shows which lanes are busy, so this reads the lanes. A lane becomes busy when it
+ * brings MANY entries at once, and stays busy.
  */
 
 static void schedule_few(void)
@@ -237,7 +240,7 @@ MODEL_HARNESS(busy_few, .proves = "a lane is busy from when it brings much at on
 	      .setup = open_few, .thread = {schedule_many}, .finish = busy_after_many,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* A sleep without busy lanes costs no barrier, and is not short where there is none. */
+/* Without a busy lane, the worker sleeps without a barrier, and its sleep is not shortened. */
 
 static void open_idle(void)
 {
@@ -256,7 +259,7 @@ MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .se
 	      .thread = {schedule_one}, .worker = world_work, .finish = no_barrier,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* The memory bound, reached by schedules and by cancels. */
+/* The bound on unseen units, reached by schedules and by cancels. */
 
 static void unit_ends(void)
 {
@@ -278,7 +281,7 @@ static void open_unit_in_wheel(void)
 	model_as(0, unit_ends);
 }
 
-/* The last of as many units as may stay unseen. */
+/* Leaves one unit until the bound is reached. */
 static void units_before(void)
 {
 	(void)twi_fetch_add_seq_cst(&world.worker->units_pending, TWI_UNITS_MAX - 1);
@@ -296,7 +299,10 @@ static void cancel_last_unit(void)
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);
 }
 
-/* No thread sleeps if the units are full; a turn has seen the units that it has taken. */
+/*
+ * The worker must not sleep while the units are full. If it has counted units as seen, it has also
+ * taken their entries.
+ */
 static void units_seen(const _Atomic uint64_t *count)
 {
 	uint32_t unseen;
@@ -326,7 +332,7 @@ MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cance
 	      .setup = open_unit_in_wheel, .thread = {cancel_last_unit}, .worker = world_work,
 	      .finish = cancelled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Another thread relies on it that the push is complete. */
+/* Flush and stop on another thread rely on the complete push. */
 
 static void schedule_and_flush(void)
 {
@@ -351,7 +357,9 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* No thread reads a ring that was pushed to after the sweep began. */
+/*
+ * Each entry of a ring must have been read, because no thread may push after the sweep has begun.
+ */
 static void rings_read(void)
 {
 	for (unsigned i = 0; i < TWI_LANES; i++) {
@@ -387,7 +395,7 @@ MODEL_HARNESS(busy_stop_earlier, .proves = "earlier against stop: each push is r
 	      .setup = open_far, .thread = {earlier_beside_stop, stop}, .worker = world_work,
 	      .finish = stopped_earlier, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* A loop sleeps on its descriptor, and publishes that as a worker does. */
+/* A loop sleeps on its descriptor, and publishes its sleep as a worker does. */
 
 static void open_loop(void)
 {
@@ -395,7 +403,10 @@ static void open_loop(void)
 
 	options.flags = TW_ENGINE_LOOP;
 	open_busy_with(&options);
-	/* Rings, which a loop has for cancelled timeouts alone. */
+	/*
+	 * In loop mode the library uses rings for cancelled timeouts alone. These settings let
+	 * schedules use them too.
+	 */
 	world.engine->worker.ordered = false;
 	world.engine->worker.quick = true;
 	world.has_worker = true;
@@ -414,7 +425,9 @@ MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled
 	      .setup = open_loop, .thread = {schedule_one}, .worker = loop_run, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A lane goes to the next thread with entries in its ring, and with nothing else. */
+/*
+ * A lane passes to its next owner with entries in its ring, and nothing else orders the two owners.
+ */
 
 static void open_wheeled(void)
 {
@@ -425,7 +438,10 @@ static void open_wheeled(void)
 	world_turn();
 }
 
-/* No thread has a lane before, and none takes a block, which would order one against the other. */
+/*
+ * Neither thread has a lane before, and neither takes a block, because a block would order the two
+ * threads.
+ */
 static void cancel_one(void)
 {
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stale entries of rings (ingress/collect.c). A thread that cancels a timeout before it reaches the
- * wheel has the node at once. The node may be another timeout when the worker finds the old entry:
- * of this engine or of another one, in the ring or in the link queue, or rejected (E21). Each
- * timeout ends once, by its own deadline; each node is freed once.
+ * wheel gets the node at once. So when the worker finds the old entry, the node may serve another
+ * timeout: of this engine or of another one, in the ring or in the link queue, or one that was
+ * rejected (E21). Each timeout must end once, by its own deadline, and each node must be freed
+ * once.
  *
- * Seen to fail: the offer relaxed, or at once with the birth; the worker's look at the word or its
- * swap relaxed, in two steps, or taken for done; no look at the engine; no look at the state; an
- * entry given back before it is read.
+ * Seen to fail with these defects: the offer relaxed, or in one step with the birth; the worker's
+ * load of the state word relaxed; its swap relaxed, in two steps, or assumed to succeed; no check
+ * of the engine; no check of the state; an entry given back before it is read.
  */
 #include "world.h"
 
@@ -69,7 +70,7 @@ static void turn_twice(void)
 	world_turn();
 }
 
-/* In the ring of the first thread. */
+/* The timeout is in the ring of the first thread. */
 static void open_scheduled(void)
 {
 	open_checked();
@@ -77,8 +78,8 @@ static void open_scheduled(void)
 }
 
 /*
- * Finds this timeout's node by the ring's first entry. If the worker was first, the node is another
- * timeout.
+ * The worker may find the node of `two` through the ring's first entry, which was made for `one`.
+ * If the worker took that entry before, `two` gets another node.
  */
 static void cancel_and_reuse(void)
 {
@@ -92,7 +93,7 @@ static void check_clean(void)
 	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
 }
 
-/* No node is in two queues. */
+/* No node may be in two queues: the next timeouts must all get different nodes. */
 static void nodes_distinct(void)
 {
 	struct tw_handle handle[3];
@@ -119,7 +120,7 @@ MODEL_HARNESS(collect_reborn, .proves = "an old entry beside a node's next life:
 	      .setup = open_scheduled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* Another thread cancels, and has the node for a lane of its own. */
+/* Another thread may cancel `one`, and then puts its node into a lane of its own. */
 static void schedule_three(void)
 {
 	world_schedule(&three, &bare_kind, TW_NEVER);
@@ -129,7 +130,7 @@ MODEL_HARNESS(collect_taken, .proves = "the same where another thread cancels an
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The first entry is stale. The worker has the node, and makes another timeout of it. */
+/* The first entry is stale. The worker takes its node, and makes another timeout of it. */
 static void open_old_entry(void)
 {
 	open_scheduled();
@@ -155,7 +156,7 @@ MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own 
 	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Another engine, whose timeouts this worker must not take. */
+/* A second engine, whose timeouts this worker must not take. */
 static void open_other(void)
 {
 	struct tw_options options = options_checked();
@@ -195,7 +196,10 @@ MODEL_HARNESS(collect_other, .proves = "an old entry takes nothing into another 
 	      .setup = open_other, .thread = {cancel_and_reuse_in_other, turn_twice},
 	      .finish = ran_in_other, .preemptions = 1, .weak = 2, .random_runs = 1000);
 
-/* There and back: the node is this engine's again when the worker has seen it elsewhere. */
+/*
+ * The node serves `other` and then this engine again. The worker may have seen it while it was in
+ * `other`.
+ */
 static void there_and_back(void)
 {
 	cancel_one();
@@ -217,7 +221,10 @@ MODEL_HARNESS(collect_back, .proves = "a node that goes to another engine and co
 	      .setup = open_other, .thread = {there_and_back, turn_twice}, .finish = back_and_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The only place is taken; the first thread has an old entry, and its node at hand. */
+/*
+ * The limit has no place left. The first thread has an old entry in its ring, and the entry's node
+ * in its stock.
+ */
 static void open_no_place(void)
 {
 	struct tw_options options = options_checked();
@@ -247,7 +254,7 @@ MODEL_HARNESS(collect_rejected, .proves = "an old entry against a schedule that 
 	      .setup = open_no_place, .thread = {schedule_rejected, turn},
 	      .finish = none_transferred, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* The ring of the first thread is full of old entries of one node. */
+/* Fills the ring of the first thread with old entries of one node. */
 static void fill(void)
 {
 	for (int i = 0; i < TWI_RING_ENTRIES; i++) {
@@ -304,7 +311,7 @@ static void cancel_three(void)
 static void three_out(void)
 {
 	world_turn();
-	/* One for each entry that was not the last of its kind: they are not counted. */
+	/* Only `three` counts as reclaimed. The stale entries of `one` do not. */
 	MODEL_CHECK(world.worker->wheel->count == 0);
 	MODEL_CHECK(twi_load_relaxed(&world.worker->reclaimed_count) == 1);
 	MODEL_CHECK(probe_end(&three) == TW_END_CANCELLED);
@@ -317,7 +324,7 @@ MODEL_HARNESS(collect_full_cancel, .proves = "a cancel in the wheel that finds n
 	      .setup = open_full_wheeled, .thread = {cancel_three, turn}, .finish = three_out,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* A timeout that was cancelled in the wheel comes back by the ring, with its node. */
+/* The timeout is cancelled in the wheel, so its node goes to the worker through the ring. */
 static void open_wheeled(void)
 {
 	open_checked();

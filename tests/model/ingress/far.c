@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Far lanes: pages that two threads make at once (E130), and lanes that rest while their thread
- * pushes (E8, E15). If a push is missed, the worker sleeps for ever, flush waits for ever, or stop
- * leaves a timeout behind.
+ * Far lanes: two threads create a page of lanes at once (E130), and the worker lets a lane rest
+ * while its thread pushes (E8, E15). If the worker misses a push, it sleeps for ever, flush waits
+ * for ever, or stop leaves a timeout behind.
  *
- * Seen to fail: no second look at lanes that rest, or before the barrier; no barrier, in a lane that
- * pushes without a fence; a bit that is not set again; a page whose loser is used; the bit of a lane set
- * or read relaxed, so that its fields are not there yet; a flag of the lane beside the bit.
+ * Seen to fail with these defects: no second look at resting lanes, or one before the barrier; no
+ * barrier for a lane that pushes without a fence; a bit that is not set again; the page that lost
+ * the race used; the bit of a lane set or read relaxed, so that its fields are not there yet; a
+ * flag of the lane in addition to the bit.
  */
 #include "world.h"
 
@@ -14,7 +15,7 @@
 
 static struct probe one, two;
 
-/* Two threads of one block. */
+/* Gives the thread a far lane. Both threads' lanes are in one page. */
 static void go_far(void)
 {
 	struct twi_thread *thread = twi_thread();
@@ -38,7 +39,7 @@ static void push_before(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &two, NULL) == 0);
 }
 
-/* The worker looks at the lane, and finds it idle at its next sleep. */
+/* The worker has taken an entry from the lane. At its next sleep it will find the lane idle. */
 static void open_idle(void)
 {
 	open_far();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ingress (queue/mpsc.h): nothing is lost, each producer's nodes come in its order, and the
- * consumer sees all that a node's producer wrote (E1, E2).
+ * Ingress (queue/mpsc.h): no node is lost, each producer's nodes come in order, and the consumer
+ * sees everything that a node's producer wrote (E1, E2).
  *
- * Seen to fail: the link's store relaxed, each of the three loads of the link relaxed, the exchange
- * of the head relaxed, the exchange split into load and store.
+ * Seen to fail with these defects: the link's store relaxed; each of the three loads of the link
+ * relaxed; the exchange of the head relaxed; the exchange split into load and store.
  */
 #include "model.h"
 #include "queue/mpsc.h"
@@ -26,7 +26,7 @@ static unsigned expected[PRODUCERS];
 static void begin(void)
 {
 	twi_mpsc_init(&in, &out);
-	/* Of a former generation: a consumer that follows it goes astray. */
+	/* A link from an earlier use of the node. A consumer that follows it ends at `astray`. */
 	for (unsigned i = 0; i < PRODUCERS * NODES; i++)
 		twi_store_relaxed(&items[i / NODES][i % NODES].link.next, &astray.link);
 }
@@ -51,7 +51,10 @@ static bool take(void)
 		return false;
 	MODEL_CHECK(item->number == expected[item->producer]);
 	expected[item->producer]++;
-	/* Free again: the pool's own link lies there, and no producer may be about to write. */
+	/*
+	 * The node is free again. This write stands for the pool's own link; a producer that still
+	 * writes to the node would race with it.
+	 */
 	*(volatile uintptr_t *)(void *)&item->link = 0;
 	return true;
 }

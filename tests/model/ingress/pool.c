@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks through the depot and off slabs: each has one owner at a time, and the owner sees all that
- * the former one did (E5, E6).
+ * Blocks that go through the depot or come from slabs. Each has one owner at a time, and the owner
+ * sees everything that the former owner wrote (E5, E6).
  *
- * The stack is ConcurrencyKit's own code on the model's memory; its fences order only stores, or
+ * The stack is ConcurrencyKit's own code on the model's memory. Its fences order only stores, or
  * only loads, so the library's fences have to do the rest.
  *
- * Seen to fail: no release fence, no acquire fence, a pop that does not count (ABA), a slab
- * installed or looked at relaxed.
+ * Seen to fail with these defects: no release fence; no acquire fence; a pop that does not count
+ * (ABA); a slab installed or loaded relaxed.
  */
 #include "memory/pool.h"
 #include "memory/depot.h"
@@ -52,7 +52,10 @@ static void push(struct entry *entry)
 		return;
 	MODEL_CHECK(entry->value < 100);
 	entry->owned = false;
-	/* A read at last: only a fence that orders reads keeps it before the next owner's write. */
+	/*
+	 * The last access is a read. Only a fence that orders reads keeps it before the next
+	 * owner's write.
+	 */
 	MODEL_CHECK(entry->value < 100);
 	twi_depot_push(&stack, &entry->link);
 }
@@ -68,8 +71,8 @@ static void pop_and_return(void)
 }
 
 /*
- * The first one comes back while the second one is gone. A pop without a count does not notice
- * that.
+ * Returns the first entry while the second is still taken. A pop without a count does not notice
+ * that the head has changed meanwhile (ABA).
  */
 static void pop_two_return_first(void)
 {
@@ -95,7 +98,7 @@ static void drain(void)
 	MODEL_CHECK(owned == 4);
 }
 
-/* Blocks, each a magazine of its own. */
+/* Each magazine holds one block. */
 static void stock_begin(void)
 {
 	for (unsigned i = 0; i < MODEL_FIBERS; i++)
@@ -108,7 +111,7 @@ static void take_and_give(void)
 	struct twi_stock *stock = &stocks[model_self()];
 	unsigned char *block = twi_pool_take(stock);
 
-	/* All that is not the pool's while the block is free. */
+	/* Writes the part of a block that the pool never uses while the block is free. */
 	for (unsigned i = 16; i < 48; i += 8)
 		*(volatile uint64_t *)(void *)(block + i) = model_self();
 	MODEL_CHECK(*(volatile uint64_t *)(void *)(block + 16) == model_self());
@@ -121,7 +124,7 @@ static void take_and_give_twice(void)
 	take_and_give();
 }
 
-/* One run is left in the slab. */
+/* The slab has one run left. */
 static void slab_begin(void)
 {
 	char *first;
@@ -150,7 +153,7 @@ static void carve_twice(void)
 	carve();
 }
 
-/* Slabs that are made ahead go through the stack of spare ones. */
+/* Spare slabs go through the stack of spare ones. */
 static void reserve(void)
 {
 	MODEL_CHECK(tw_memory_reserve(TWI_SLAB_BLOCKS) == 0);

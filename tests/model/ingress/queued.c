@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout that a reschedule has queued comes out of the queue while an executor ends its run: one
- * of the two frees it, when the other one is done with it (E16).
+ * A rescheduled timeout is in a queue. The worker takes it out of the queue while an executor ends
+ * its run. One of the two must free the node, and only after the other has finished with it (E16).
  *
- * Seen to fail: a run that frees a queued node; reclaim's first look relaxed, its step without
- * acquire or release, the end of the run likewise; a node that is given back by neither.
+ * Seen to fail with these defects: a run that frees a queued node; reclaim's first look relaxed;
+ * its step without acquire or without release; the same for the end of the run; a node that neither
+ * gives back.
  */
 #include "world.h"
 
@@ -26,7 +27,7 @@ static size_t accept(void *context, const struct tw_due *batch, size_t count)
 	return count;
 }
 
-/* In the queue, and with an executor. */
+/* The timeout is in a queue, and an executor is to run it. */
 static void open_executor_keeping(void)
 {
 	struct tw_options options = world_options();
@@ -38,7 +39,9 @@ static void open_executor_keeping(void)
 	world_schedule(&one, &probe_kind, SOON_NS);
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
-	/* As another thread: the worker would file it at once. */
+	/*
+	 * Reschedules as a foreign thread would, because the worker would file the timeout at once.
+	 */
 	model_thread_self()->wheel_of = NULL;
 	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
 	twi_worker_enter(world.worker);
@@ -47,7 +50,7 @@ static void open_executor_keeping(void)
 	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
 }
 
-/* The threads keep no blocks. */
+/* The same, but neither thread keeps blocks. */
 static void open_executor(void)
 {
 	open_executor_keeping();
@@ -93,7 +96,10 @@ static void turn_and_take(void)
 	world_schedule(&two, &bare_kind, TW_NEVER);
 }
 
-/* Seen by the next timeout that uses the node. */
+/*
+ * The third thread sees by the generation that another timeout uses the node. Then it must also see
+ * what the callback wrote.
+ */
 static void look_if_stale(void)
 {
 	if (tw_timeout_state(one.handle) == -ESTALE)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle of a node that serves another timeout meanwhile: it cancels no other timeout, and
- * reports nothing about the other one (E4).
+ * A handle whose node serves another timeout meanwhile. The handle must cancel no other timeout,
+ * and report nothing about another one (E4).
  *
- * Seen to fail: a field's store or load relaxed, a generation that does not count up.
+ * Seen to fail with these defects: a field stored or loaded relaxed; a generation that does not
+ * count up.
  */
 #include "world.h"
 
@@ -12,7 +13,8 @@
 static struct probe one, two;
 static struct tw_timeout got;
 static int got_result;
-static struct tw_engine *other; /* the engine of the second timeout, so that every field differs */
+/* the second timeout's engine: every field of the two timeouts differs */
+static struct tw_engine *other;
 
 static void open_other(void)
 {
@@ -23,7 +25,10 @@ static void open_other(void)
 	twi_store_relaxed(&other->worker.state, (uint32_t)TW_ENGINE_RUNNING);
 }
 
-/* `one` is in the wheel and due. The second thread is the worker, and gives blocks to itself. */
+/*
+ * `one` is in the wheel and due. The second thread makes the worker's turns, and takes next the
+ * block that it gave back last.
+ */
 static void open_due(void)
 {
 	open_other();
@@ -85,7 +90,7 @@ static void state(void)
 		    seen == TW_STATE_EXPIRED);
 }
 
-/* Cancelled by this harness's own first thread or by the other one, once. */
+/* One thread has ended `one`, once; `two` must not be affected. */
 static void two_lives_on(void)
 {
 	MODEL_CHECK(tw_timeout_state(two.handle) == TW_STATE_INIT);

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring of a lane (queue/ring.h): entries come in the order of their pushes, with all that their
- * producer wrote (E19). A place is written again only after it was read (E20). No more entries go
- * in than fit. Rings have four places here, or grow from two to four (E131).
+ * The ring of a lane (queue/ring.h). Entries come in the order of their pushes, with everything
+ * that their producer wrote (E19). The producer writes a place again only after the consumer has
+ * read it (E20). No more entries go in than fit. Rings have four places here, or grow from two to
+ * four (E131).
  *
- * Seen to fail: the look for room and the giving back of places relaxed, the tail stored relaxed,
- * room taken for granted, and never seen again; the tail or the head not stored, the entry not
- * written.
+ * Seen to fail with these defects: the load of the head that looks for room, or the store that
+ * gives places back, relaxed; the tail stored relaxed; a push that does not check for room, or
+ * never finds room again; the tail or the head not stored; the entry not written.
  */
 #include "queue/ring.h"
 #include "model.h"
 
 enum {
-	/* So that the numbers of the places wrap around during the run. */
+	/* Chosen so that the place numbers wrap around during the run. */
 	FIRST = 2 * TWI_RING_ENTRIES - 1,
 	PUSHES = TWI_RING_ENTRIES + 2,
 };
 
-/* Ordinary memory, which serves again with its place. */
+/* Ordinary memory. Each place has one item, which is written again with the place. */
 struct item {
 	uint64_t number;
 };
 
-/* Arrays of 2, 4 and 2 places. A free one is written over. */
+/* Memory for arrays of 2, 4 and 2 places. The producer overwrites an array once it is free. */
 enum { ARRAYS = 3, BROKEN = 77 };
 static TWI_CACHE_ALIGNED char memory[ARRAYS][sizeof(struct twi_ring_array) + TWI_CACHE_LINE];
 static unsigned arrays_made, arrays_freed;
@@ -31,7 +32,8 @@ static struct twi_ring_in in;
 static struct twi_ring_arrays arrays;
 static struct twi_ring_out out;
 static struct item items[TWI_RING_ENTRIES];
-static uint64_t pushed, taken; /* numbers: the producer's, and the consumer's */
+/* how many entries the producer has pushed, and the consumer taken */
+static uint64_t pushed, taken;
 
 static void extend(uint64_t mask)
 {
@@ -98,7 +100,7 @@ static void push_unfenced(void)
 	push_some(true);
 }
 
-/* All that is in sight. */
+/* Takes all entries that the consumer can see. */
 static void take(void)
 {
 	uint64_t end = twi_ring_pushed(&in);
@@ -125,7 +127,7 @@ static void take_thrice(void)
 	take();
 }
 
-/* Nothing is left, and all places are free again. */
+/* All entries have come, and all places are free again. */
 static void none_lost(void)
 {
 	take();
@@ -144,7 +146,7 @@ static void begin_full(void)
 	MODEL_CHECK(pushed == FIRST + TWI_RING_ENTRIES);
 }
 
-/* An entry without room is not in the ring; a producer that saw the room late tries again. */
+/* A push to a full ring fails and adds nothing. The second push may find room. */
 static void push_twice(void)
 {
 	(void)push(false);
@@ -161,7 +163,7 @@ MODEL_HARNESS(ring_full, .proves = "pushes to a full ring beside its consumer: n
 	      .setup = begin_full, .thread = {push_twice, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
 
-/* It begins with two places. */
+/* The ring begins with two places. */
 static void begin_small(void)
 {
 	begin_at(1);
@@ -171,7 +173,10 @@ static void grown(void)
 {
 	none_lost();
 	MODEL_CHECK(arrays_made == 2);
-	/* The next look finds that the consumer has left the first one. */
+	/*
+	 * When the ring is full, the producer looks again and finds that the consumer has left the
+	 * first array.
+	 */
 	while (twi_ring_knows_room(&in))
 		MODEL_CHECK(push(true));
 	(void)has_room();
@@ -182,7 +187,10 @@ MODEL_HARNESS(ring_grow, .proves = "an array that is full: the entries go on in 
 	      .setup = begin_small, .thread = {push_fenced, take_thrice}, .finish = grown,
 	      .preemptions = 3, .weak = 2, .random_runs = 2000);
 
-/* An empty ring becomes smaller. The consumer may not have looked at it for long. */
+/*
+ * Replaces the array by a smaller one if the ring is empty. The consumer may still use the old
+ * array.
+ */
 static void shrink_and_push(void)
 {
 	(void)push(true);

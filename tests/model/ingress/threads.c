@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes: a number that goes from thread to thread keeps its count (E7). In the shared lane each
- * push comes after the lane's bit was set (E15). Counts that two threads change at once: of the
- * shared lane, of lanes in use, of flush's tickets.
+ * Lanes. A lane's number passes from thread to thread, and its counts continue (E7). In the shared
+ * lane each push comes after the lane's bit was set (E15). Two threads at once change a count: of
+ * the shared lane, of lanes in use, of flush's tickets.
  *
- * Seen to fail: a lane taken or given relaxed, the flag stored or looked at relaxed, a cut queue
- * taken for an empty one where the worker's stub is the last; each of the counts by load and store.
+ * Seen to fail with these defects: a lane taken or given relaxed; the flag stored or loaded
+ * relaxed; a cut queue taken for an empty one when the worker's stub is its last node; each of the
+ * counts changed by load and store.
  */
 #include "world.h"
 
@@ -16,7 +17,10 @@
 
 static struct probe one, two;
 
-/* No thread has a lane yet, and none needs memory, which would order one against the other. */
+/*
+ * No thread has a lane yet, and no thread takes a block, because a block would order the two
+ * threads.
+ */
 static void open_scheduled(void)
 {
 	world_open(NULL);
@@ -50,8 +54,8 @@ static void schedule_two(void)
 }
 
 /*
- * Between the two steps of another thread's push, the thread's own push is hidden, and its call
- * reports that.
+ * A push by another thread may stand between its two steps, and then hides this thread's push. The
+ * worker must report that something is left.
  */
 static void schedule_and_take(void)
 {
@@ -81,7 +85,7 @@ static void both_scheduled(void)
 	world_close();
 }
 
-/* The blocks that the two threads have, and give back. */
+/* The lanes of the two threads, which they give back when they end. */
 static uint32_t lanes_had;
 
 static void lane_note(void)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers: the word of a timer between a commit, a cancel, a run, a completion and a
- * look-up; the sleep of the I/O thread; a caller that waits; a close that waits for callbacks; serials;
- * claims of a file (E101 to E108).
+ * Durable timers: the state word of a timer between a commit, a cancel, a run, a completion and a
+ * look-up. Also: the sleep of the I/O thread, a caller that waits, a close that waits for
+ * callbacks, serials, and claims of a file (E101 to E108).
  *
- * The threads make the steps of src/durable in its order, on ordinary memory, so a step that is not
- * ordered is a race. There is no store: what it would hold is a number.
+ * The threads make the steps of src/durable in its order, on ordinary memory, so an unordered step
+ * is a race. There is no store; numbers stand for what it would hold.
  *
- * Seen to fail: a step of the word without its release, or without its acquire (durable_move,
- * durable_commit); the table of staged timers without its release or its acquire (durable_find).
+ * Seen to fail with these defects: a step of the state word without its release, or without its
+ * acquire (durable_move, durable_commit); the table of staged timers without its release or its
+ * acquire (durable_find).
  */
 #include "durable/file/claim.h"
 #include "durable/request.h"
@@ -21,7 +22,7 @@ static struct tw_durable set;
 static struct twi_durable_timer one;
 static _Atomic(struct twi_durable_timer *) slots[1];
 
-/* Ordinary memory, of the timer's owner. */
+/* Ordinary memory: only the thread that owns the timer may access these. */
 static unsigned ran, stored, deleted, absorbed;
 static bool cancelled, asked, started;
 static uint64_t ended_word;
@@ -47,7 +48,7 @@ static void push(void)
 	twi_handover_push(&set.staging, &one.item.link);
 }
 
-/* As run.c. */
+/* Runs the timer with the steps of run.c. */
 static void due(void)
 {
 	if (!twi_durable_hold(&one.word))
@@ -64,7 +65,7 @@ static void due(void)
 	MODEL_CHECK(over);
 }
 
-/* As change.c. */
+/* Cancels the timer with the steps of change.c. */
 static void cancel(void)
 {
 	struct twi_durable_timer *timer;
@@ -78,7 +79,10 @@ static void cancel(void)
 	asked = cancelled && twi_durable_place(word) != TWI_DURABLE_STAGED;
 }
 
-/* As change.c: at first only while no commit has it. */
+/*
+ * Cancels with the steps of change.c. First it tries to absorb the timer, which works only while no
+ * commit has it.
+ */
 static void cancel_staged(void)
 {
 	struct twi_durable_timer *timer;
@@ -101,7 +105,10 @@ static bool begun(uint64_t word)
 	       twi_durable_state(word) == TWI_DURABLE_PENDING;
 }
 
-/* As take.c and settle.c: everything that was pushed by now. */
+/*
+ * One round of the I/O thread, with the steps of take.c and settle.c: handles what was pushed by
+ * now.
+ */
 static void io_once(void)
 {
 	struct twi_handover_link *link = twi_handover_take(&set.staging);
@@ -140,7 +147,7 @@ static void commit(void)
 	io_once();
 }
 
-/* A move by the I/O thread, of a timer that is kept. */
+/* The I/O thread moves a kept timer to another deadline. */
 static void move(void)
 {
 	if (!twi_durable_hold(&one.word))
@@ -149,7 +156,10 @@ static void move(void)
 	MODEL_CHECK(!twi_durable_let_go(&one.word, TWI_DURABLE_WAITING, 0, false));
 }
 
-/* The timer ran or was cancelled, once. The store has it, unless its end reached the I/O thread. */
+/*
+ * The timer ran or was cancelled, once. If its end reached the I/O thread before the commit, the
+ * store never got the timer.
+ */
 static void ended_once(void)
 {
 	for (int i = 0; i < 3; i++)
@@ -302,7 +312,7 @@ static void sleep_for_work(void)
 	seen = true;
 }
 
-/* It sleeps for the window, though something is staged, until a caller waits. */
+/* The I/O thread sleeps for the window although a timer is staged, until a caller waits. */
 static void sleep_for_window(void)
 {
 	for (;;) {
@@ -327,7 +337,7 @@ MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the window", .
 	      .thread = {stage_and_wait, sleep_for_window}, .finish = seen_in_time,
 	      .preemptions = 2, .weak = 2, .any_order = true, .random_runs = 500);
 
-/* A caller that waits for its answer, or no longer. */
+/* A caller asks the I/O thread and waits for the answer, or gives up. */
 static struct twi_request request;
 static unsigned frees;
 static int got;
@@ -365,7 +375,7 @@ MODEL_HARNESS(durable_ask, .proves = "an answer is whole; the request is freed o
 	      .setup = open_empty, .thread = {ask, answer}, .finish = freed_once, .preemptions = 2,
 	      .weak = 2, .random_runs = 500);
 
-/* The end of the set. */
+/* The close of the set waits for callbacks. */
 static unsigned memory;
 static bool gone;
 
@@ -393,7 +403,10 @@ MODEL_HARNESS(durable_close, .proves = "what a callback has done is there when t
 	      .setup = open_inside, .thread = {callback, close_it}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* A run that begins in the commit, and waits for its completion. Its start has to be stored. */
+/*
+ * A run begins during the commit, then waits for its completion. The commit must store that it has
+ * started.
+ */
 static void due_pending(void)
 {
 	bool ends;
@@ -419,7 +432,7 @@ MODEL_HARNESS(durable_start,
 	      .setup = open_staged, .thread = {io_once, due_pending}, .finish = start_is_stored,
 	      .preemptions = 3, .weak = 2, .random_runs = 500);
 
-/* The next serials do not follow the old ones. */
+/* The next reservation does not follow the old one. */
 #define OLD_END (UINT64_C(2) * TWI_DURABLE_CHUNK)
 #define NEW_FIRST (UINT64_C(100) * TWI_DURABLE_CHUNK)
 
@@ -446,7 +459,7 @@ MODEL_HARNESS(durable_serials, .proves = "no serial lies between two reservation
 	      .setup = open_used_up, .thread = {reserve, take_serial}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* Two claims of one file. */
+/* Two threads claim one file. */
 static _Atomic uint32_t file_owners;
 static int claims[2];
 
@@ -465,7 +478,10 @@ static void claim_first(void)
 	claim_as(0);
 }
 
-/* Another file leaves the first place, so that neither claimant has looked at the other's place. */
+/*
+ * First another file leaves place 0. So neither claimant has looked at the place that the other one
+ * takes.
+ */
 static void claim_second(void)
 {
 	twi_claim_drop(0);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other;
- * entries that are given back while a lookup may see them (E50 to E56). The reclaimer has its own
- * file.
+ * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other.
+ * Also: entries that are freed while a lookup may see them (E50 to E56). reclaimer.c tests the
+ * reclaimer.
  *
- * The hash table is a stand-in whose changes are one step each (hash.c). Keys are compared by libc,
- * which the model does not see.
+ * The hash table is a stand-in whose changes are one step each (hash.c). libc compares the keys;
+ * the model does not see that.
  *
- * Seen to fail: the swap of a cancel made a load and a store, in keyed_hand_back; a cancel that
- * takes a timer which stop hands back for its own, in keyed_stop_cancel.
+ * Seen to fail with these defects: the swap of a cancel in two steps, load and store
+ * (keyed_hand_back); a cancel that returns done for a timer which stop hands back
+ * (keyed_stop_cancel).
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -16,13 +17,13 @@
 
 #include <errno.h>
 
-/* Ordinary memory: the thread that gets an end reads it. */
+/* Ordinary memory. The thread that an end is reported to reads it. */
 struct note {
 	unsigned runs;
 	unsigned ended[5];
 	int64_t again_ns;
 	uint64_t life;
-	bool renews; /* its run gives the key to the second */
+	bool renews; /* the run puts `second` under the key */
 };
 
 #define SOON_NS (4 * WORLD_TICK_NS)
@@ -62,7 +63,7 @@ static void open_table(void)
 	struct tw_keyed_options options;
 
 	world_open_layer();
-	/* Threads of the harness make its turns. */
+	/* Claims the reclaimer, whose turns the harness's threads make. */
 	MODEL_CHECK(twi_reclaim_claim());
 	MODEL_CHECK(tw_keyed_options_init(&options, sizeof options) == 0);
 	options.seed = 1;
@@ -78,7 +79,7 @@ static int put(struct note *note, bool replaces, int64_t delay_ns)
 	return tw_keyed_schedule(table, "k", 1, delay_ns, &kind, note, &note->life);
 }
 
-/* The first entry has the key, and is due. */
+/* The first entry has the key and is due. */
 static void open_due(void)
 {
 	open_table();
@@ -132,18 +133,18 @@ static void reclaim(void)
 static void replace_second(void)
 {
 	told[model_self()] = put(&second, true, TW_NEVER);
-	/* The hook of the first one has run. */
+	/* A replace that reports success has run the first entry's hook. */
 	if (told[model_self()] == TW_KEYED_REPLACED)
 		MODEL_CHECK(first.ended[TW_KEYED_END_REPLACED] == 1);
 }
 
-/* To a time other than the first one. */
+/* The second entry gets another deadline than the first, so a reader can distinguish them. */
 static void replace_second_soon(void)
 {
 	told[model_self()] = put(&second, true, SOON_NS);
 }
 
-/* While another thread replaces too. */
+/* The same while another thread replaces too, so the first entry's hook may still be running. */
 static void replace_second_too(void)
 {
 	told[model_self()] = put(&second, true, TW_NEVER);
@@ -180,7 +181,7 @@ static void cancel_first(void)
 		MODEL_CHECK(first.ended[TW_KEYED_END_CANCELLED] == 1);
 }
 
-/* Its memory, once it is free again, serves another key. */
+/* After the cancel, the entry's memory may serve another key. */
 static void cancel_and_schedule(void)
 {
 	cancel_first();
@@ -200,7 +201,10 @@ static void get(void)
 	MODEL_CHECK((info.arg == &first) == (info.life == first.life));
 }
 
-/* Never, or soon: the deadline shows which of the two it is. */
+/*
+ * The first entry's deadline is never, the second entry's is soon. Deadline and argument must
+ * belong together.
+ */
 static void get_deadline(void)
 {
 	struct tw_keyed_info info = {.size = sizeof info};
@@ -233,7 +237,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	MODEL_CHECK(told[0] == TW_KEYED_DONE || told[0] == TW_KEYED_ABSENT);
 }
 
-/* For a destroy that has to do the reclaimer's turn itself. */
+/* No thread has the reclaimer's claim, so a destroy has to make the reclaimer's turn itself. */
 static void open_working_alone(void)
 {
 	open_working();
@@ -257,7 +261,7 @@ static void stop_and_cancel(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, on_unexpired, NULL, TW_NEVER) == 0);
 }
 
-/* One end, which one; -1: it never was. */
+/* Returns the only end of an entry, or -1 if the entry was never accepted. */
 static int note_end(const struct note *note)
 {
 	int how = -1;
@@ -281,7 +285,7 @@ static void nothing_left(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* Against its expiry: replaced and never run, or fired. */
+/* A replace against the expiry: the first entry either is replaced and never runs, or it fires. */
 static void replaced_or_fired(void)
 {
 	int how;
@@ -296,7 +300,10 @@ static void replaced_or_fired(void)
 	MODEL_CHECK(how == TW_KEYED_END_REPLACED || how == TW_KEYED_END_FIRED);
 }
 
-/* Its run would have had another: replaced, before it or after it. */
+/*
+ * The run would be followed by another one. So the first entry must be replaced, before this run or
+ * after it.
+ */
 static void replaced_for_good(void)
 {
 	nothing_left();
@@ -319,7 +326,7 @@ static void cancelled_or_fired(void)
 	MODEL_CHECK(how == TW_KEYED_END_CANCELLED || how == TW_KEYED_END_FIRED);
 }
 
-/* A replace against a cancel of whichever has the key. */
+/* A replace against a cancel by key: the cancel ends the entry that has the key at that moment. */
 static void replaced_and_cancelled(void)
 {
 	nothing_left();
@@ -353,7 +360,10 @@ static void one_scheduled(void)
 	MODEL_CHECK(note_end(&second) + note_end(&third) == TW_KEYED_END_STOPPED - 1);
 }
 
-/* If-absent against a cancel: it found the key, or the cancel had been before. */
+/*
+ * Schedule-if-absent against a cancel. If the call found the key, it added no entry; otherwise the
+ * cancel came first.
+ */
 static void cancelled_then_scheduled(void)
 {
 	nothing_left();
@@ -361,7 +371,7 @@ static void cancelled_then_scheduled(void)
 	MODEL_CHECK((told[1] == TW_KEYED_PRESENT) == (note_end(&second) == -1));
 }
 
-/* Stop against a call that puts an entry in: stopped, or rejected. */
+/* Stop against a call that adds an entry: the entry is stopped, or the call is rejected. */
 static void put_or_rejected(void)
 {
 	nothing_left();
@@ -370,7 +380,10 @@ static void put_or_rejected(void)
 	MODEL_CHECK(note_end(&second) == -1 || note_end(&second) == TW_KEYED_END_STOPPED);
 }
 
-/* Stop against a cancel and destroy: the hand-back or the cancel ends it, before destroy. */
+/*
+ * Stop against a cancel and a destroy: either the hand-back or the cancel ends the entry, and
+ * before the destroy.
+ */
 static void cancelled_or_stopped(void)
 {
 	bool cancelled = told[2] == TW_KEYED_DONE;
@@ -383,7 +396,7 @@ static void cancelled_or_stopped(void)
 		    (cancelled ? TW_KEYED_END_CANCELLED : TW_KEYED_END_STOPPED));
 }
 
-/* The hand-back hook cancels too: one of the two does. */
+/* The hand-back hook cancels too. Exactly one of the two cancels succeeds. */
 static void cancelled_once(void)
 {
 	nothing_left();
@@ -391,7 +404,7 @@ static void cancelled_once(void)
 	MODEL_CHECK(note_end(&first) == TW_KEYED_END_CANCELLED);
 }
 
-/* Stop, a cancel and a replace: each entry ends once, and is given back once. */
+/* Stop against a cancel and a replace: each entry ends once and is freed once. */
 static void ended_at_most_once(void)
 {
 	nothing_left();
@@ -405,7 +418,7 @@ static void all_ended(void)
 	MODEL_CHECK(note_end(&first) >= 0);
 }
 
-/* The key had an entry all the time. */
+/* A lookup must find the key at any time, because a replace leaves no gap. */
 static void never_absent(void)
 {
 	all_ended();
@@ -422,7 +435,7 @@ static void destroy_if_free(void)
 		MODEL_CHECK(note_end(&first) == TW_KEYED_END_FIRED);
 }
 
-/* The reclaimer, until nothing can come any more. */
+/* Makes the reclaimer's turns until no more entries can come. */
 static void reclaim_on(void)
 {
 	(void)twi_reclaim_turn();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reclaimer of keyed timeouts: its thread is made, ends and is made again, or cannot be made
- * (E54, E55). A destroyer waits for its table meanwhile (E80).
+ * The reclaimer of keyed timeouts. Its thread is created, ends and is created again, or cannot be
+ * created (E54, E55). A destroyer waits for its table meanwhile (E80).
  *
  * Seen to fail: on the code in which a failing creator woke no thread, keyed_destroy_create, _again
  * and _threads hang.
@@ -24,7 +24,7 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
 
-/* The reclaimer's thread: made, ended, made again. */
+/* Harnesses in which the reclaimer's thread is created, ends, and is created again. */
 static void open_nothing(void)
 {
 	world_open(NULL);
@@ -37,11 +37,14 @@ static void open_and_close(void)
 	twi_reclaim_close();
 }
 
-/* A table without an engine: all that the reclaimer needs of one. */
+/* A table without an engine: the reclaimer needs only these fields. */
 static struct tw_keyed bare;
 static struct twi_keyed_entry *bare_entry;
 
-/* It has no free entry, so this tries to make a thread unless the claim is taken. */
+/*
+ * Takes an entry. The table has no free one, so this tries to create the reclaimer's thread unless
+ * another thread has the claim.
+ */
 static struct twi_keyed_entry *bare_take(void)
 {
 	bare.allocator = &world_pages;
@@ -49,7 +52,7 @@ static struct twi_keyed_entry *bare_take(void)
 	return twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
 }
 
-/* A table has its thread, whatever came before. */
+/* A table that is opened now must have a reclaimer, whatever happened before. */
 static void work_is_done(void)
 {
 	MODEL_CHECK(twi_reclaim_open() == 0);
@@ -59,7 +62,10 @@ static void work_is_done(void)
 	world_close();
 }
 
-/* The same without a destroyer, which would make up for a thread that is missing. */
+/*
+ * The same, but no destroyer waits. A destroyer would do the work of a missing thread and hide the
+ * defect.
+ */
 static void thread_is_there(void)
 {
 	MODEL_CHECK(twi_reclaim_open() == 0);
@@ -69,7 +75,7 @@ static void thread_is_there(void)
 	world_close();
 }
 
-/* A table is pushed again while the reclaimer has it. Both pushes are counted. */
+/* A table is pushed again while the reclaimer has it. Both pushes must count. */
 static void open_pushed(void)
 {
 	open_nothing();
@@ -96,7 +102,9 @@ static void bare_is_back(void)
 	world_close();
 }
 
-/* No thread can be made. The caller that sees the other one trying relies on it. */
+/*
+ * No thread can be created. A second caller relies on the first one, which is trying to create it.
+ */
 static void open_no_threads(void)
 {
 	open_nothing();
@@ -124,15 +132,15 @@ static void thread_comes_later(void)
 }
 
 /*
- * No thread can be made, and a table has an entry that only a reclaimer can free. Its destroyer
- * meets another caller that tries to make the thread, and fails.
+ * No thread can be created, and a table has an entry that only a reclaimer can free. The table's
+ * destroyer meets another caller that tries to create the thread and fails.
  */
 static void open_left_alone(void)
 {
 	struct tw_keyed_options options;
 
 	world_open_layer();
-	/* Until there is an entry, no thread is to be made. */
+	/* Takes the claim, so that no thread is created before there is an entry. */
 	MODEL_CHECK(twi_reclaim_claim());
 	MODEL_CHECK(tw_keyed_options_init(&options, sizeof options) == 0);
 	options.seed = 1;
@@ -156,7 +164,7 @@ static void open_two_left_alone(void)
 	twi_reclaim_give_up();
 }
 
-/* Both tables are pushed, and a thread of the harness is the reclaimer. */
+/* Both tables are pushed to the reclaimer. A thread of the harness has the claim. */
 static void open_two_pushed(void)
 {
 	open_two_left_alone();
@@ -169,7 +177,7 @@ static void destroy_table(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* As tw_keyed_destroy. The write is a race if another thread still touches the table. */
+/* Waits like tw_keyed_destroy. The write is a race if another thread still touches the table. */
 static void destroy_bare(void)
 {
 	twi_reclaim_wait(&bare);
@@ -193,14 +201,14 @@ static void threads_return(void)
 	model_no_threads = false;
 }
 
-/* The thread of the harness keeps the claim. */
+/* The claim stays with a thread of the harness. */
 static void both_destroyed(void)
 {
 	model_no_threads = false;
 	world_close();
 }
 
-/* No thread keeps the claim. */
+/* No thread has the claim at the end. */
 static void claim_is_free(void)
 {
 	if (told[2] == 0)
@@ -210,7 +218,7 @@ static void claim_is_free(void)
 	world_close();
 }
 
-/* A thread that was made ends with the last table. */
+/* If a thread was created, it ends with the last table. */
 static void created_and_closed(void)
 {
 	if (told[2] == 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: an attempt against its completion, a cancel, a drop and stop; tasks that serve again, a
- * queue that grows, and one that is destroyed (E40, E41, E42, E43).
+ * Retries: an attempt against its completion, a cancel, a drop and stop. Also: tasks whose memory
+ * is used again, a queue that grows, and a queue that is destroyed (E40, E41, E42, E43).
  *
- * Seen to fail: the swap of the word relaxed, without acquire, without release, or in two steps;
- * the look at it relaxed; birth and end of a life relaxed, and the look at the birth; push and pop
- * of the stack relaxed, or without the counter; the list of chunks relaxed, and the look at it; the
- * last touch of a queue relaxed; the flag `gone` of a timer that was handed back not looked at; a
- * task given back while its timer is on its way.
+ * Seen to fail with these defects: the swap of the state word relaxed, without acquire, without
+ * release, or in two steps; its load relaxed; a task's birth or end stored relaxed, or its birth
+ * loaded relaxed; push and pop of the stack relaxed, or without the counter; the list of chunks
+ * stored or loaded relaxed; the last access to a queue relaxed; no check of a handed-back timer's
+ * flag `gone`; a task given back while its timer is still under way.
  */
 #include "retry/task.h"
 #include "world.h"
@@ -17,7 +17,7 @@
 struct
 try {
 	struct tw_retry_handle handle;
-	int result; /* of its first attempt; the later ones are done */
+	int result; /* the result of its first attempt; later attempts return done */
 	unsigned attempts;
 	unsigned ended[5];
 };
@@ -92,7 +92,7 @@ static void open_done(void)
 	open_due(TW_RETRY_DONE);
 }
 
-/* Its attempt is pending already. */
+/* The first attempt has run and waits for its completion. */
 static void open_attempted(void)
 {
 	open_pending();
@@ -100,7 +100,7 @@ static void open_attempted(void)
 	MODEL_CHECK(first.attempts == 1);
 }
 
-/* As the first attempt would. */
+/* The handle that the first attempt gets. */
 static struct tw_retry_handle attempt_handle(void)
 {
 	struct tw_retry_handle self = first.handle;
@@ -134,7 +134,9 @@ static void cancel(void)
 	told[model_self()] = outcome;
 	if (outcome == TW_RETRY_CANCEL_DONE)
 		MODEL_CHECK(first.ended[TW_RETRY_END_CANCELLED] == 1);
-	/* Whatever has ended it, its hook has run, as all can see. */
+	/*
+	 * Whatever has ended the task, its hook has run, and this thread sees what the hook wrote.
+	 */
 	if (outcome == TW_RETRY_CANCEL_ENDED)
 		MODEL_CHECK(first.ended[TW_RETRY_END_DONE] + first.ended[TW_RETRY_END_DROPPED] ==
 			    1);
@@ -163,7 +165,7 @@ static void submit_third(void)
 	told[model_self()] = tw_retry_submit(queue, 1, &kind, &third, &third.handle);
 }
 
-/* One end, which one. */
+/* Returns the only end of a task. */
 static enum tw_retry_end try_end(const struct try *try)
 {
 	int how = -1;
@@ -186,7 +188,7 @@ static void nothing_left(void)
 	MODEL_CHECK(tw_retry_destroy(queue) == 0);
 }
 
-/* No attempt gave up; a cancel that reported success has cancelled. */
+/* No attempt gave up. If the cancel reported success, the task was cancelled. */
 static void one_end(void)
 {
 	nothing_left();
@@ -202,7 +204,7 @@ static void told_the_end(void)
 		    (try_end(&first) == TW_RETRY_END_CANCELLED));
 }
 
-/* Links that no thread waits for: a stack alone. */
+/* The stack of links alone, without a queue around it. */
 static struct twi_stack stack;
 static struct twi_link one, two;
 static struct twi_link *popped;
@@ -224,7 +226,7 @@ static void pop(void)
 	popped = twi_stack_pop(&stack);
 }
 
-/* Nothing lost, nothing twice. */
+/* No link is lost, and none comes twice. */
 static void both_links(void)
 {
 	struct twi_link *other = twi_stack_pop(&stack);
@@ -234,8 +236,8 @@ static void both_links(void)
 }
 
 /*
- * If the completion came too late, the task was stopped after one attempt. If it was in time, there
- * was another attempt, and the task was done.
+ * If the completion came too late, the task was stopped after one attempt. If it came in time,
+ * there was another attempt, and the task ended as done.
  */
 static void completed_as_told(void)
 {
@@ -248,7 +250,7 @@ static void completed_as_told(void)
 	MODEL_CHECK(try_end(&first) == (told[2] == 0 ? TW_RETRY_END_DONE : TW_RETRY_END_STOPPED));
 }
 
-/* The same against a cancel: a completion that reported success was in time. */
+/* A completion against a cancel: if the completion reported success, the task ended as done. */
 static void completed_or_cancelled(void)
 {
 	nothing_left();
@@ -257,7 +259,10 @@ static void completed_or_cancelled(void)
 		    (try_end(&first) == TW_RETRY_END_CANCELLED));
 }
 
-/* For one more the first one is dropped, unless it is inside its attempt, or has left its place. */
+/*
+ * A second task needs the place of the first, which is dropped for it. The second is rejected if
+ * the first is inside its attempt.
+ */
 static void second_as_told(void)
 {
 	nothing_left();
@@ -269,7 +274,10 @@ static void second_as_told(void)
 			    try_end(&second) == TW_RETRY_END_DONE);
 }
 
-/* The first one is done: before the other came, or, where that was rejected, after. */
+/*
+ * The first task ended as done if its attempt ran, or if the second task was rejected. Otherwise it
+ * was dropped.
+ */
 static void done_or_dropped(void)
 {
 	second_as_told();
@@ -279,7 +287,10 @@ static void done_or_dropped(void)
 		MODEL_CHECK(try_end(&first) == TW_RETRY_END_DROPPED);
 }
 
-/* It is pending for good, so for the other it was dropped. */
+/*
+ * The first task waits for ever. So it was dropped if the second was accepted, and was stopped
+ * otherwise.
+ */
 static void dropped_or_kept(void)
 {
 	second_as_told();
@@ -297,8 +308,8 @@ static void both_submits_once(void)
 }
 
 /*
- * Completed or dropped; where it was completed, its place was free in time, or the other was
- * rejected.
+ * The first task is completed or dropped. If it was completed, the second took the free place, or
+ * was rejected because the place was not free yet.
  */
 static void completed_or_dropped(void)
 {
@@ -328,7 +339,7 @@ static void destroyed_once(void)
 	(void)try_end(&first);
 }
 
-/* Stop, with the worker's part on the same thread's behalf by a thread of its own. */
+/* Stop, with another thread of the harness as the worker. */
 static void open_working(void)
 {
 	open_attempted();

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaled kinds: a schedule and changes of the factor against a turn of the kind, a change against the
- * creation and the end of a kind, a stop against a turn (E150, E151).
+ * Scaled kinds: a schedule and changes of the factor against a turn of the kind. Also: a change of
+ * the factor against the creation and the end of a kind, and a stop against a turn (E150, E151).
  *
- * Seen to fail: a drive that does not fall back on the relay; a turn, or a drive, that does not swap
- * `asked`; the swaps relaxed; a creation that does not step on the factor; the steps relaxed; the list of
- * seats, the claim of a seat, and the look at a handle relaxed; a turn that polls for a push which is not
- * linked yet, or that does not look at it again.
+ * Seen to fail with these defects: a drive that does not fall back on the relay; a turn, or a
+ * drive, that does not swap `asked`; the swaps relaxed; a creation that does not take part in the
+ * steps of the factor; these steps relaxed; the list of seats, the claim of a seat, or the load of
+ * a handle relaxed; a turn that polls for a push which is not linked yet, or that does not look at
+ * it again.
  */
 #include "scaled/scaled.h"
 #include "world.h"
@@ -40,7 +41,7 @@ static void factor_low(void)
 	MODEL_CHECK(tw_scaled_factor_set(world.engine, 0) == 0);
 }
 
-/* The kind waits for nothing. */
+/* The kind has no timeouts, and its driver waits for nothing. */
 static void open_waiting(void)
 {
 	world_open_layer();
@@ -48,7 +49,7 @@ static void open_waiting(void)
 	turn();
 }
 
-/* Its next turn is due. */
+/* The kind's next turn is due, because the factor has changed. */
 static void open_driven(void)
 {
 	open_waiting();
@@ -65,7 +66,7 @@ static void schedule_second(void)
 	second.outcome = tw_scaled_schedule(scaled, &probe_kind, &second, &second.handle);
 }
 
-/* With a timeout that is far, and a turn that is due. */
+/* The kind has a timeout that is far from due, and its next turn is due. */
 static void open_far(void)
 {
 	open_waiting();
@@ -80,7 +81,10 @@ static void open_stopping(void)
 	schedule_first();
 }
 
-/* The first turn reads the factor while the other thread may still be about to walk the seats. */
+/*
+ * The first turn reads the factor. Meanwhile the thread that sets the factor may still be about to
+ * visit the seats.
+ */
 static void create_and_turn(void)
 {
 	kind_open();
@@ -106,7 +110,7 @@ static void turn_and_destroy(void)
 	stop_and_destroy();
 }
 
-/* A kind that has ended has left its seat. */
+/* A kind has ended and has left its seat. */
 static void open_left(void)
 {
 	open_waiting();
@@ -120,7 +124,7 @@ static void close_all(void)
 	world_close();
 }
 
-/* All that is due has run, by turns that nothing but drives has made due. */
+/* Runs everything that is due. Only drives have made these turns due. */
 static void settle(void)
 {
 	world_time_goes_on();
@@ -135,7 +139,7 @@ static void other_end(void)
 	other = NULL;
 }
 
-/* Each kind has a seat of its own. */
+/* Two kinds must not share a seat. */
 static void two_apart(void)
 {
 	MODEL_CHECK(scaled->seat != other->seat);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: a schedule against an end, two ends, a scope that grows, slots that are used again, and an
- * end that waits for a callback (E4, E140, E141). A scope of these builds has one slot of its own.
+ * Scopes: a schedule against an end, two ends, a scope that grows, slots that are used again, and
+ * an end that waits for a callback (E4, E140, E141). In this build a scope has one slot of its own.
  *
- * Seen to fail: a generation of one handle taken for the node of another; slots read as an array
- * while another end loads them; the steps of the end and of leaving relaxed; the node and the
- * generation of a slot relaxed, and the looks at them; a chunk, and the look at a member, relaxed; the
- * deadline set before the schedule leaves; an end that copies no handle where a schedule is inside.
+ * Seen to fail with these defects: a cancel that combines the generation of one handle with the
+ * node of another; slots read as an array while another end loads them; the steps of the end, or of
+ * leaving, relaxed; the node or the generation of a slot stored or loaded relaxed; a chunk stored
+ * relaxed, or a member loaded relaxed; the deadline set before the schedule leaves; an end that
+ * copies no handle while a schedule is inside.
  */
 #include "scope/scope.h"
 #include "world.h"
@@ -31,14 +32,14 @@ static void schedule_probe(struct probe *probe, int64_t deadline_ns)
 	MODEL_CHECK(probe->outcome == 0 || probe->outcome == -ESHUTDOWN);
 }
 
-/* With one member, which fills the slot. */
+/* The scope has one member, which fills its slot. */
 static void open_full(void)
 {
 	open_empty();
 	schedule_probe(&first, TW_NEVER);
 }
 
-/* With one member that is due, in the wheel. */
+/* The scope has one member, which is in the wheel and due. */
 static void open_due(void)
 {
 	open_empty();
@@ -47,7 +48,7 @@ static void open_due(void)
 	world_time_goes_on();
 }
 
-/* The same, and its callback has run. */
+/* The member's callback has run. */
 static void open_run(void)
 {
 	open_due();
@@ -61,7 +62,7 @@ static void first_comes_and_goes(void)
 	MODEL_CHECK(tw_cancel(first.handle) == TW_CANCEL_DONE);
 }
 
-/* The slot has had a timeout whose memory the first thread takes next. */
+/* The slot has held a timeout. The first thread takes this timeout's memory next. */
 static void open_left(void)
 {
 	open_empty();
@@ -94,7 +95,7 @@ static void end(void)
 	MODEL_CHECK(cancelled[model_self()] >= 0);
 }
 
-/* Only this thread makes turns. So what runs in its turn has expired after the end. */
+/* Only this thread makes turns, so a callback that runs in this turn would expire after the end. */
 static void end_and_turn(void)
 {
 	end();
@@ -102,7 +103,7 @@ static void end_and_turn(void)
 	MODEL_CHECK(second.ran == 0);
 }
 
-/* After the wait no callback runs, and what the first one wrote is there. */
+/* After the wait no callback runs, and this thread sees what the member's callback wrote. */
 static void end_wait(void)
 {
 	waited = tw_scope_end_wait(scope, TW_NEVER);
@@ -112,7 +113,7 @@ static void end_wait(void)
 	first.ran += 10;
 }
 
-/* If it was accepted, it was cancelled. If not, it never was. */
+/* An accepted member must have been cancelled. A rejected one must not have ended at all. */
 static void none_left(const struct probe *probe)
 {
 	MODEL_CHECK(probe->ran == 0);
@@ -144,7 +145,10 @@ static void all_left(void)
 	none_left(&third);
 }
 
-/* The number of cancels is that of finalisers: each timeout was counted once, or by its schedule. */
+/*
+ * Each cancelled timeout has one finaliser call. An end counted it, or its own schedule cancelled
+ * it.
+ */
 static void ended_once(void)
 {
 	second_left();
@@ -168,7 +172,10 @@ static void waited_for_and_left(void)
 		    (second.outcome == 0 ? 1u : 0u));
 }
 
-/* Both are in. Each has a slot of its own, or one of them would be left by the end. */
+/*
+ * The scope has both members, and each must have a slot of its own. Otherwise the end would miss
+ * one of them.
+ */
 static void both_in(void)
 {
 	end();

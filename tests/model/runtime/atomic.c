@@ -11,7 +11,7 @@ enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 
 #define UNSEEN UINT32_MAX
 
-/* A half of a double swap that was read relaxed: a fence makes the other half count. */
+/* A half of a double swap, read relaxed. After a load fence the fiber reads no older other half. */
 struct heard {
 	struct atomic_object *half;
 	uint64_t pair;
@@ -25,7 +25,7 @@ static struct {
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
 
-/* Not by memcpy, which would count as the model's access. */
+/* Reads without memcpy, because the model would take a memcpy for its own access. */
 static uint64_t raw_read(const void *address, size_t bytes)
 {
 	switch (bytes) {
@@ -72,7 +72,7 @@ static void store_fill(struct store *store, uint64_t value, const struct fiber *
 	store->seen[writer->number] = writer->epoch;
 }
 
-/* The value before this run's first atomic access. Every fiber that may access it knows it. */
+/* Begins with the value before this run's first atomic access, which every fiber knows. */
 static void object_begin(struct atomic_object *object, void *address, size_t bytes)
 {
 	memset(object, 0, offsetof(struct atomic_object, store));
@@ -107,7 +107,7 @@ static struct atomic_object *object_find(struct granule *granule, const void *ad
 	return object;
 }
 
-/* Looks for races and finds the object. */
+/* Checks the access for races and returns its object. */
 static struct atomic_object *access_go(const void *address, size_t bytes, bool writes,
 				       const void *pc)
 {
@@ -126,7 +126,7 @@ static struct atomic_object *access_go(const void *address, size_t bytes, bool w
 	return object;
 }
 
-/* Every atomic access begins here, because another fiber may go first. */
+/* Begins an atomic access: another fiber may go first. */
 static struct atomic_object *access_begin(const void *address, size_t bytes, bool writes,
 					  const void *pc)
 {
@@ -135,7 +135,7 @@ static struct atomic_object *access_begin(const void *address, size_t bytes, boo
 	return access_go(address, bytes, writes, pc);
 }
 
-/* Whether the store comes before all that `clock` covers, or was read there. */
+/* Whether the store is part of what `clock` covers, or a fiber read it within that. */
 static bool store_known(const struct store *store, const struct model_clock *clock)
 {
 	if (store->epoch <= clock->w[store->fiber])
@@ -147,7 +147,7 @@ static bool store_known(const struct store *store, const struct model_clock *clo
 	return false;
 }
 
-/* The oldest store that may be read, or behind which a new one may fall. */
+/* Returns the oldest store that a load may read, or after which a new store may be placed. */
 static unsigned floor_of(const struct atomic_object *object, const struct model_clock *clock,
 			 atomic_order order)
 {
@@ -175,8 +175,8 @@ static void store_see(struct store *store)
 }
 
 /*
- * The halves of a double swap are one store. A fiber that has acquired one half must not read an
- * older other half.
+ * The two halves of a double swap are one store. A fiber that has acquired one half must not read
+ * an older other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
@@ -239,7 +239,7 @@ static void oldest_forget(struct atomic_object *object)
 	object->order_floor -= object->order_floor > 0;
 }
 
-/* Makes room at `at`; returns where that is by now. */
+/* Makes room for a store at `at`. Returns the index, one less if the oldest store was dropped. */
 static unsigned room_make(struct atomic_object *object, unsigned at)
 {
 	if (object->count == ATOMIC_HISTORY) {
@@ -274,7 +274,7 @@ static struct store *store_put(struct atomic_object *object, unsigned at, uint64
 	return store;
 }
 
-/* The stores in [from, count) that do not have the value `except`, the newest first. */
+/* Lists the stores in [from, count) that do not have the value `except`, the newest first. */
 static unsigned answers_list(const struct atomic_object *object, unsigned from,
 			     const uint64_t *except, unsigned *ret_answer)
 {
@@ -287,7 +287,7 @@ static unsigned answers_list(const struct atomic_object *object, unsigned from,
 	return count;
 }
 
-/* The stores that a load may read, in the same order. */
+/* Lists the stores that a load may read, the newest first. */
 static unsigned loads_list(const struct atomic_object *object, const uint64_t *except,
 			   atomic_order order, unsigned *ret_answer)
 {
@@ -338,7 +338,7 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	return load_from(object, answer[explore_weak(count)], order, pc);
 }
 
-/* Where a store may fall, last in modification order first. */
+/* Lists the places where a new store may be put, the last in modification order first. */
 static unsigned places_list(const struct atomic_object *object, unsigned from, unsigned *ret_place)
 {
 	unsigned count = 0;
@@ -370,7 +370,7 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 	fiber_tick(fiber_self());
 }
 
-/* Behind the last store, which it has read. */
+/* A read-modify-write puts its store directly after the last store, which it has read. */
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
 	struct model_clock handed_on = object->store[object->count - 1].publishes;
@@ -418,7 +418,7 @@ static uint64_t raw_swap(void *address, size_t bytes, uint64_t expected, uint64_
 	return before;
 }
 
-/* Success, if it is possible, is the first answer; the others are loads of something else. */
+/* Success is the first answer, if it is possible. All other answers are loads of another value. */
 uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t desired,
 			atomic_order success, atomic_order failure, const void *pc)
 {
@@ -452,7 +452,7 @@ static bool double_raw(uint64_t *address, const uint64_t *expected, const uint64
 	return equal;
 }
 
-/* Both halves of the object, joined. */
+/* Finds the objects of both halves. */
 static void halves_begin(uint64_t *address, struct atomic_object **ret_half, const void *pc)
 {
 	(void)memory_touch(memory_granule(&address[1]), true);
@@ -474,10 +474,10 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 }
 
 /*
- * A double swap that would change nothing loads. Both halves are of one moment, so the newest store
- * of one half shows the earlier stores of the other; but a store of the other half that nothing
- * orders before it may not be there yet. Which stores of `half` may be read beside the newest of
- * `other`, the newest first.
+ * A double swap that would change nothing is a load. It reads both halves as of one moment, so the
+ * newest store of one half shows the earlier stores of the other. But a store of the other half
+ * that nothing orders before may not be visible yet. Lists the stores of `half` that may be read
+ * together with the newest of `other`, the newest first.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)
@@ -562,7 +562,7 @@ static void object_race_check(const struct atomic_object *object, bool writes, c
 	}
 }
 
-/* An ordinary write is one more store, which memory will have when it is asked. */
+/* Makes an ordinary write one more store of the object. Memory has its value when it is needed. */
 static void object_plain_write(struct atomic_object *object)
 {
 	const struct fiber *self = fiber_self();

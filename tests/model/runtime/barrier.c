@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membarrier(2), private expedited.
+ * Models membarrier(2), private expedited.
  *
- * The model assumes that each other thread passes a full barrier at some place between the begin
- * and the end of the call. A compiler may have moved accesses across that place, but not across a
- * compiler's fence (atomic_signal_fence). So accesses that a thread made before its last compiler's
- * fence before the barrier come before all accesses of the caller after the call. And accesses of
- * the caller before the call come before all accesses of the thread after its next compiler's
- * fence.
+ * The model assumes that each other thread passes a full barrier at some point between the
+ * beginning and the end of the call. A compiler may move accesses across that point, but not across
+ * a compiler fence (atomic_signal_fence). So the call orders two things:
+ *
+ * - accesses before the thread's last compiler fence before its barrier come before all accesses
+ *   of the caller after the call;
+ * - accesses of the caller before the call come before all accesses of the thread after its first
+ *   compiler fence after its barrier.
  *
  * This orders the caller with each thread, but no two other threads. A thread without such a fence
- * is not ordered. Without a barrier, a compiler's fence orders nothing.
+ * is not ordered. Without a barrier, a compiler fence orders nothing.
  *
  * The threads pass their barriers one after the other, in ascending or descending order, and other
  * threads may run in between. A call may also fail, which counts as a weak answer. Then it orders
@@ -48,7 +50,7 @@ void barrier_compiler_fence(void)
 	fiber_tick(self);
 }
 
-/* The barrier of one other thread. */
+/* Models the full barrier that one other thread passes. */
 static void thread_pass(struct fiber *self, struct fiber *other, const struct model_clock *before)
 {
 	if (other == self)

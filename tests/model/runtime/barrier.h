@@ -2,13 +2,13 @@
 #ifndef MODEL_BARRIER_H
 #define MODEL_BARRIER_H
 
-/* membarrier(2): 0, or -1. */
+/* Models membarrier(2). Returns 0 or -1. */
 long barrier_call(int command);
 
-/* A run begins. */
+/* Called when a run begins. */
 void barrier_begin(void);
 
-/* A compiler's fence (atomic_signal_fence). */
+/* Called at a compiler fence (atomic_signal_fence). */
 void barrier_compiler_fence(void);
 
 #endif

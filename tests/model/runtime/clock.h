@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vector clocks: what happened before.
+ * Vector clocks, which record what happened before.
  *
- * Writes and reads are counted apart, because ConcurrencyKit's fences order only one of the two;
- * for C11 both sides always move together.
+ * Writes and reads have separate counters, because each of ConcurrencyKit's fences orders only one
+ * of the two. In C11 both always move together.
  */
 #ifndef MODEL_CLOCK_H
 #define MODEL_CLOCK_H
@@ -11,8 +11,8 @@
 #include "model.h"
 
 struct model_clock {
-	uint32_t w[MODEL_FIBERS]; /* writes of that fiber up to this epoch come before */
-	uint32_t r[MODEL_FIBERS]; /* reads likewise */
+	uint32_t w[MODEL_FIBERS]; /* all writes of that fiber up to this epoch came before */
+	uint32_t r[MODEL_FIBERS]; /* the same for its reads */
 };
 
 static inline void clock_join(struct model_clock *clock, const struct model_clock *other)

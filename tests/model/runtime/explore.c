@@ -13,12 +13,15 @@
 enum {
 	CHOICES_MAX = 40000,
 	/*
-	 * Random runs: one of so many points interrupts, and one of so many loads does not see the
-	 * newest store.
+	 * In random runs, one of so many points interrupts the fiber, and one of so many loads does
+	 * not return the newest store.
 	 */
 	ODDS_PREEMPT = 12,
 	ODDS_WEAK = 6,
-	/* Every other random run is by priorities that change at so many points. */
+	/*
+	 * Every other random run gives the fibers priorities. The priorities change at so many of
+	 * the first steps.
+	 */
 	PRIORITY_CHANGES = 3,
 	PRIORITY_STEPS = 200,
 };
@@ -26,7 +29,7 @@ enum {
 enum mode { MODE_EXHAUSTIVE, MODE_WALK, MODE_PRIORITY, MODE_REPLAY };
 
 struct choice {
-	uint32_t number; /* among all places where there could be a choice */
+	uint32_t number; /* counts all places at which there could be a choice */
 	uint8_t taken;
 	uint8_t count;
 };
@@ -36,9 +39,9 @@ static struct {
 	struct explore_bounds bounds;
 	enum mode mode;
 	struct choice choice[CHOICES_MAX];
-	uint32_t number; /* of the place that this run has come to */
-	size_t at;       /* the next choice of this run */
-	size_t known;    /* choices that a replayed prefix has */
+	uint32_t number; /* the number of the place that this run has reached */
+	size_t at;       /* the index of this run's next choice */
+	size_t known;    /* how many choices the replayed prefix has */
 	unsigned weak;
 	bool grown;
 	uint64_t random;
@@ -61,7 +64,10 @@ static unsigned random_below(unsigned count)
 	return (unsigned)(random_next() % count);
 }
 
-/* A replay knows its choices by their places, whatever is contended in it. */
+/*
+ * A replay finds its choices by the numbers of their places, whichever memory is known as contended
+ * in it.
+ */
 static unsigned choice_repeat(unsigned count)
 {
 	const struct choice *choice = &state.choice[state.at];
@@ -75,7 +81,7 @@ static unsigned choice_repeat(unsigned count)
 	return choice->taken;
 }
 
-/* Notes the choice; a prefix has its own will. */
+/* Records the choice. While a prefix is replayed, the prefix decides. */
 static unsigned choice_make(unsigned count, unsigned otherwise)
 {
 	struct choice *choice = &state.choice[state.at];
@@ -256,7 +262,7 @@ static void run_once(void)
 	state.runs++;
 }
 
-/* The next prefix in order, depth first. False: there is none. */
+/* Moves to the next prefix, depth first. Returns false if there is none. */
 static bool prefix_next(void)
 {
 	size_t count = state.at;
@@ -270,7 +276,7 @@ static bool prefix_next(void)
 	return true;
 }
 
-/* True: every run within the bounds was made. */
+/* Returns true if it made every run within the bounds. */
 static bool search_exhaustive(void)
 {
 	state.mode = MODE_EXHAUSTIVE;
@@ -301,7 +307,7 @@ static void search_random(void)
 	}
 }
 
-/* "number:taken,number:taken", or "-" for the run without any choice. */
+/* `text` is "number:taken,number:taken", or "-" for the run without any choice. */
 static void replay(const char *text)
 {
 	char *end;

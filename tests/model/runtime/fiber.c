@@ -11,7 +11,7 @@
 
 enum {
 	STACK_BYTES = 256 << 10,
-	/* A run that takes more steps spins. */
+	/* A run with more steps than this must be in an endless loop, and fails. */
 	STEPS_MAX = 20000,
 };
 
@@ -41,7 +41,7 @@ static bool fiber_runnable(struct fiber *fiber)
 	return fiber->life == FIBER_ALIVE && (fiber->ready == NULL || fiber->ready(fiber));
 }
 
-/* The fibers that can go on; the current one, if it can, is first. */
+/* Lists the fibers that can continue. If the current one can, it comes first. */
 static unsigned runnable_list(struct fiber **ret_list)
 {
 	unsigned count = 0;
@@ -69,7 +69,7 @@ static void blocked_tell(void)
 	model_fail("deadlock, or a wake was lost: nobody can go on");
 }
 
-/* No fiber can continue, so the time moves to the first end of a timed wait. */
+/* No fiber can continue, so time advances to the earliest end of a timed wait. */
 static struct fiber *time_moves(void)
 {
 	struct fiber *soonest = NULL;
@@ -98,7 +98,7 @@ static bool all_ended(void)
 	return true;
 }
 
-/* The current fiber waits or has ended. To continue with another one is no preemption. */
+/* The current fiber waits or has ended. Continuing with another one is no preemption. */
 static void fiber_yield(void)
 {
 	struct fiber *list[MODEL_FIBERS];
@@ -165,7 +165,7 @@ void fiber_exit(void)
 	_longjmp(fiber_self()->base, 2);
 }
 
-/* A fiber's stack is begun once; each run it starts again from here. */
+/* Each fiber's stack is set up once. Each run starts the fiber from here again. */
 static void fiber_home(void)
 {
 	struct fiber *self = first;

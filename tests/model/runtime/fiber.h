@@ -28,12 +28,15 @@ struct fiber {
 
 	/* Memory. */
 	uint32_t epoch;
-	struct model_clock now;      /* before whatever this fiber does next */
-	struct model_clock reads;    /* before its next reads: `now`, and what load fences add */
-	struct model_clock pending;  /* read relaxed; an acquire fence makes it count */
-	struct model_clock released; /* the writes that a relaxed store publishes: fences */
-	struct model_clock flushed;  /* before its last compiler fence (barrier.h) */
-	struct model_clock barriers; /* of others; counts from its next compiler fence on */
+	struct model_clock now; /* everything here comes before what this fiber does next */
+	/* comes before its next reads: `now`, and what load fences add */
+	struct model_clock reads;
+	struct model_clock pending; /* what it has read relaxed; counts after an acquire fence */
+	/* what its relaxed stores publish, because of release fences */
+	struct model_clock released;
+	struct model_clock flushed; /* what came before its last compiler fence (barrier.h) */
+	/* barriers of other fibers; they count after its next compiler fence */
+	struct model_clock barriers;
 
 	/* Its wait: the fiber is ready when the function returns true. */
 	bool (*ready)(struct fiber *fiber);
@@ -42,25 +45,25 @@ struct fiber {
 	bool woken;
 	int64_t until_ns;
 
-	unsigned section_depth; /* of RCU */
-	uint64_t section;       /* which one, from 1 */
+	unsigned section_depth; /* how many RCU sections it is in */
+	uint64_t section;       /* the number of the current section, from 1 */
 	uint64_t grace_sections[MODEL_FIBERS];
 
 	const void *key_value[FIBER_KEYS];
-	uint64_t priority;       /* of random runs */
-	bool speculates;         /* the next ordinary read is: */
-	const void *speculative; /* one that counts only if the next double swap succeeds */
+	uint64_t priority;       /* in random runs */
+	bool speculates;         /* its next ordinary read is speculative */
+	const void *speculative; /* that read; counts if the next double swap succeeds */
 };
 
 struct fibers {
 	struct fiber fiber[MODEL_FIBERS];
 	struct fiber *current;
-	unsigned count;   /* made so far in this run, main included */
-	int64_t begin_ns; /* of each run */
+	unsigned count;   /* fibers created so far in this run, including main */
+	int64_t begin_ns; /* the time at which each run begins */
 	int64_t now_ns;
 	unsigned preemptions;
 	uint64_t steps;
-	bool running; /* a run is on: else setup */
+	bool running; /* true during a run, false during setup */
 };
 
 extern struct fibers fibers;
@@ -73,13 +76,13 @@ static inline struct fiber *fiber_self(void)
 /* Gives each fiber its stack. */
 void fibers_init(void);
 
-/* A run: `body` is main's. Returns when all fibers have ended. */
+/* Makes a run; `body` is main's. Returns when all fibers have ended. */
 void fibers_run(void *(*body)(void *argument));
 
-/* A new fiber, which inherits what its maker knows. */
+/* Creates a fiber, which inherits everything that its creator knows. */
 struct fiber *fiber_make(void *(*body)(void *argument), void *argument);
 
-/* Ends the calling fiber from any depth. */
+/* Ends the calling fiber, from any depth of calls. */
 void fiber_exit(void) __attribute__((noreturn));
 
 /*
@@ -88,14 +91,14 @@ void fiber_exit(void) __attribute__((noreturn));
  */
 void fiber_point(bool contended);
 
-/* Waits until `ready` says so, or `until_ns`. False: the time came. */
+/* Waits until `ready` returns true, or until `until_ns`. Returns false if the time came first. */
 bool fiber_wait(bool (*ready)(struct fiber *fiber), const void *what, const char *text,
 		int64_t until_ns);
 
-/* Ends one epoch: clocks published so far do not cover later accesses. */
+/* Begins a new epoch: clocks published so far do not cover later accesses. */
 void fiber_tick(struct fiber *fiber);
 
-/* `other` comes before all that this fiber does next. */
+/* Orders `other` before everything that this fiber does next. */
 void fiber_acquire(struct fiber *fiber, const struct model_clock *other);
 
 /* Whether the address is on the calling fiber's stack. */

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern const struct model_harness *const __start_model_harness[]; /* the linker's */
+extern const struct model_harness *const __start_model_harness[]; /* defined by the linker */
 extern const struct model_harness *const __stop_model_harness[];
 
 struct options {
@@ -83,7 +83,7 @@ static void harness_run(const struct model_harness *harness, const struct option
 	explore(harness, &bounds);
 }
 
-/* A process for each: a failure ends it. */
+/* Runs the harness in a process of its own, because a failure ends the process. */
 static bool harness_passes(const struct model_harness *harness, const struct options *options)
 {
 	int status = 0;
@@ -103,7 +103,7 @@ static bool harness_passes(const struct model_harness *harness, const struct opt
 	return true;
 }
 
-/* "folder/ingress.c" is of "ingress". */
+/* The harness of "folder/ingress.c" belongs to the file named "ingress". */
 static bool of_file(const struct model_harness *harness, const char *name)
 {
 	const char *slash = strrchr(harness->file, '/');

@@ -15,7 +15,8 @@ enum {
 	PAGES_MAX = 1 << 15, /* of the hash table */
 	PAGES_RECENT = 1 << 8,
 	/*
-	 * Each fiber has its own part, so that addresses do not depend on the order of the fibers.
+	 * Each fiber allocates from its own part. So addresses do not depend on the order in which
+	 * the fibers run.
 	 */
 	ARENA_PART_BYTES = 64 << 20,
 	SAVES_MAX = 1 << 17,
@@ -27,8 +28,8 @@ enum {
 
 struct page {
 	uintptr_t number;
-	uint64_t run;                         /* the last that touched it */
-	uint64_t touched[PAGE_GRANULES / 64]; /* a bit for each, of that run */
+	uint64_t run;                         /* the last run that touched the page */
+	uint64_t touched[PAGE_GRANULES / 64]; /* one bit for each piece that this run has touched */
 	bool freed;
 	struct granule granule[PAGE_GRANULES];
 };
@@ -38,22 +39,22 @@ struct save {
 	uint64_t value;
 };
 
-/* The linker's name for a wrapped function. */
+/* The original function behind a wrapped one; the linker prescribes the name. */
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
-extern char __data_start[], _end[]; /* the linker's */
+extern char __data_start[], _end[]; /* defined by the linker */
 extern char __start_model_state[], __stop_model_state[];
 
 static struct {
 	uint64_t run;
 	struct page **page;                /* hash table */
-	struct page *recent[PAGES_RECENT]; /* by number */
+	struct page *recent[PAGES_RECENT]; /* indexed by page number */
 	struct save *save;
 	size_t save_count;
 	struct page **freed;
 	size_t freed_count;
 	size_t arena_used[MODEL_FIBERS];
-	size_t arena_kept[MODEL_FIBERS]; /* by setup */
+	size_t arena_kept[MODEL_FIBERS]; /* what setup has allocated */
 } state MODEL_STATE;
 
 void *memory_of_runtime(size_t bytes)
@@ -201,7 +202,7 @@ void memory_save(struct granule *granule, const void *address)
 	save->value = *(const volatile uint64_t *)save->address;
 }
 
-/* Each byte its own cell, from now to the end of the run. */
+/* Gives each byte a cell of its own until the end of the run. */
 static void granule_split(struct granule *granule)
 {
 	granule->split = true;
@@ -263,7 +264,7 @@ static void cell_write(struct plain_cell *cell, const void *address, const void 
 	cell->write_pc = pc;
 }
 
-/* The bytes of one piece that an access touches. */
+/* The bytes of one piece of memory that an access touches. */
 struct part {
 	unsigned from;
 	unsigned to;
@@ -381,7 +382,7 @@ void *memory_map(size_t bytes)
 	return memory;
 }
 
-/* Releasing memory counts as a write to all of it, so every access must happen before. */
+/* Releasing memory counts as a write to all of it. So every other access must happen before. */
 static void page_release(struct page *page, const void *pc)
 {
 	const char *begin = (const char *)(page->number * PAGE_BYTES);

@@ -3,18 +3,18 @@
  * The memory of the model: the globals of library and harness, and the memory that the library
  * maps.
  *
- * Each piece of 8 bytes has a shadow. It records which fibers read and wrote the piece and when
- * (for the race detector), and whether it is contended. It also has the value at the begin of the
- * run, which is restored at the end, and the atomic objects in the piece.
+ * Each piece of 8 bytes has a shadow. For the race detector it records which fibers read and wrote
+ * the piece, when, and whether the piece is contended. It also has the value at the beginning of
+ * the run, which is restored at the end, and the atomic objects in the piece.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
 
 #include "runtime/fiber.h"
 
-/* Accesses to one byte, or to all bytes alike. */
+/* The accesses to one byte, or to all bytes of a piece if they are always accessed together. */
 struct plain_cell {
-	uint32_t write_epoch; /* 0: none in this run */
+	uint32_t write_epoch; /* 0: no write in this run */
 	uint32_t write_fiber;
 	uint32_t read_epoch[MODEL_FIBERS];
 	const void *write_pc;
@@ -24,45 +24,49 @@ struct plain_cell {
 struct atomic_object;
 
 struct granule {
-	uint64_t run; /* the rest is of this run */
-	/* Of all runs. */
+	uint64_t run; /* the fields below are valid for this run */
+	/* These fields are valid for all runs. */
 	uint8_t readers;
 	uint8_t writers;
 	bool contended;
 
 	bool saved;
-	bool split; /* each byte has its own cell */
+	bool split; /* each byte has a cell of its own */
 	struct plain_cell cell;
-	struct plain_cell *part; /* of bytes 1 to 7 */
+	struct plain_cell *part; /* the cells of bytes 1 to 7 */
 	struct atomic_object *objects;
 };
 
-/* Whether it is the model's memory: not a stack, not the runtime, not libc's. */
+/*
+ * Whether the address is in the model's memory, that is, not on a stack, in the runtime, or in
+ * libc.
+ */
 bool memory_tracked(const void *address);
 
 /*
- * Whether an atomic access belongs to the run: not in setup, nor on the fiber's own stack. Anything
- * else that is not the model's memory ends the search: it would go unseen.
+ * Whether an atomic access is part of the run. It is not during setup, or on the fiber's own stack.
+ * An access to other memory that is not the model's ends the search, because the model would not
+ * see it.
  */
 bool memory_seen(const void *address);
 
-/* The shadow of the piece that `address` lies in; fresh for this run. */
+/* Returns the shadow of the piece that contains `address`, reset for this run. */
 struct granule *memory_granule(const void *address);
 
-/* The same where the memory may be released already: only its address counts. */
+/* The same for memory that may be released already: only the address counts. */
 struct granule *memory_granule_any(const void *address);
 
-/* Ordinary accesses; they come before the access itself. */
+/* Record ordinary accesses. Called before the access. */
 void memory_read(const void *address, size_t bytes, const void *pc);
 void memory_write(const void *address, size_t bytes, const void *pc);
 
 /* Records the fiber that touches the memory. Returns true if the memory is contended. */
 bool memory_touch(struct granule *granule, bool writes);
 
-/* Called before a write: the old value comes back at the end of the run. */
+/* Called before a write: saves the old value, which is restored at the end of the run. */
 void memory_save(struct granule *granule, const void *address);
 
-/* Races of an atomic access with ordinary ones. */
+/* Checks an atomic access for races with ordinary ones. */
 void memory_atomic_check(const void *address, size_t bytes, bool writes, const void *pc);
 
 void memory_begin(void);
@@ -72,7 +76,7 @@ void memory_end(void);
 void *memory_map(size_t bytes);
 void memory_unmap(void *address, size_t bytes, const void *pc);
 
-/* Zeroed memory that is not the model's. */
+/* Returns zeroed memory that is not the model's. */
 void *memory_of_runtime(size_t bytes);
 
 void memory_init(void);

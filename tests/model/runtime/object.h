@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An atomic object, and the places of its accesses in the order of all seq_cst accesses. */
+/* An atomic object, and the positions of its accesses in the order of all seq_cst accesses. */
 #ifndef MODEL_OBJECT_H
 #define MODEL_OBJECT_H
 
@@ -10,31 +10,36 @@ struct store {
 	uint64_t value;
 	uint32_t epoch;
 	uint32_t fiber;
-	bool reads_previous; /* of a read-modify-write */
-	uint64_t pair;       /* of a double swap: both halves have this number; else 0 */
-	uint64_t pair_heard; /* the last double swap in the read-modify-writes up to here */
+	bool reads_previous; /* the store of a read-modify-write */
+	/* both halves of a double swap have the same number; 0: no double swap */
+	uint64_t pair;
+	/* the last double swap among the read-modify-writes up to this store */
+	uint64_t pair_heard;
 	struct model_clock publishes;
-	uint32_t seen[MODEL_FIBERS]; /* since which epoch of that fiber, or UNSEEN */
-	struct order_set writer;     /* where sequentially consistent: the store itself, */
-	struct order_set readers;    /* and the fibers that have read it so */
+	/* the fiber's epoch from which it has seen the store, or UNSEEN */
+	uint32_t seen[MODEL_FIBERS];
+	struct order_set writer;  /* the store itself, if it is sequentially consistent */
+	struct order_set readers; /* the sequentially consistent loads that have read it */
 };
 
 struct atomic_object {
-	struct atomic_object *next; /* in its piece of memory */
+	struct atomic_object *next; /* the next object in the same piece of memory */
 	char *address;
 	size_t bytes;
 	unsigned count;
-	unsigned order_floor;       /* for sequentially consistent accesses: none before this one */
-	struct order_set forgotten; /* sequentially consistent, of stores that are */
+	/* sequentially consistent accesses read no store before this one */
+	unsigned order_floor;
+	/* sequentially consistent accesses of stores that the object no longer keeps */
+	struct order_set forgotten;
 	struct atomic_object *other_half;
-	bool plainly_written; /* the value of the last store is what memory has */
+	bool plainly_written; /* the value of the last store is in memory */
 	uint32_t load_epoch[MODEL_FIBERS];
 	uint32_t store_epoch[MODEL_FIBERS];
 	const void *pc;
 	struct store store[ATOMIC_HISTORY];
 };
 
-/* Where a load of the store at `at` stands among the sequentially consistent accesses. */
+/* The position of a load of the store at `at` among the sequentially consistent accesses. */
 struct standing {
 	struct order_set before;
 	struct order_set after;
@@ -42,10 +47,10 @@ struct standing {
 
 struct standing object_standing(const struct atomic_object *object, unsigned at);
 
-/* A load, or a failed compare-and-swap, that is sequentially consistent. */
+/* Records a sequentially consistent load, or a failed compare-and-swap. */
 void object_load_order(struct atomic_object *object, unsigned at);
 
-/* A store, before it is there. */
+/* Records a sequentially consistent store, before the object has it. */
 void object_store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer);
 
 #endif

@@ -9,7 +9,7 @@ struct event {
 	uint32_t epoch;
 	uint32_t fiber;
 	bool writes;
-	struct order_set before; /* all of them, at any distance */
+	struct order_set before; /* all earlier ones, at any distance */
 };
 
 static struct {
@@ -60,7 +60,7 @@ struct order_set order_before(const struct model_clock *clock)
 	return set;
 }
 
-/* With all that comes before its members. */
+/* Returns the set with everything that comes before its members. */
 static struct order_set closure(const struct order_set *set)
 {
 	struct order_set all = *set;

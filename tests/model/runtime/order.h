@@ -17,7 +17,7 @@
 
 enum { ORDER_EVENTS = 256, ORDER_WORDS = ORDER_EVENTS / 64 };
 
-/* Sequentially consistent accesses. */
+/* A set of sequentially consistent accesses. */
 struct order_set {
 	uint64_t bit[ORDER_WORDS];
 };
@@ -30,16 +30,16 @@ static inline void order_join(struct order_set *set, const struct order_set *oth
 
 void order_begin(void);
 
-/* Whether this harness asks for it, and a run has not had too many such accesses. */
+/* Whether this harness asks for any order, and the run has not made too many such accesses. */
 bool order_open(void);
 
-/* What happens before an access of the calling fiber that knows `clock`. */
+/* Returns the accesses that happen before an access of the calling fiber that knows `clock`. */
 struct order_set order_before(const struct model_clock *clock);
 
-/* Whether an access may stand after all of one set, and before all of the other. */
+/* Whether an access may come after all of one set, and before all of the other. */
 bool order_allows(const struct order_set *before, const struct order_set *after);
 
-/* One more access, there. Its number goes into `ret_set`. */
+/* Adds an access at that position. Stores its number in `ret_set`. */
 void order_add(const struct order_set *before, const struct order_set *after, bool writes,
 	       struct order_set *ret_set);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked instead of libc's functions (--wrap) and of liburcu. The linker prescribes the names and
- * their leading underscores.
+ * Replaces functions of libc (--wrap) and of liburcu. The linker prescribes the names and their
+ * leading underscores.
  *
  * During setup there is no other fiber, so every wait ends at once as if its time were up. A futex
- * reads the newest value of its word and sleeps, in one step. It may return for no reason, which
+ * reads the newest value of its word and sleeps, in one step. It may return without a reason, which
  * counts as a weak answer. Its return orders nothing that another thread did before.
  *
  * A grace period waits for every section that is open when it begins. Sections that end before the
- * grace period happen before the steps after it. The steps before it happen before sections that
- * begin later. membarrier(2) is in barrier.c.
+ * grace period's end happen before the steps after it. The steps before it happen before sections
+ * that begin later. membarrier(2) is in barrier.c.
  */
 #include "runtime/system.h"
 
@@ -40,17 +40,17 @@
 static struct {
 	void (*destructor[FIBER_KEYS])(void *value);
 	unsigned keys;
-	const void *kept[MODEL_FIBERS][FIBER_KEYS]; /* as setup left them */
+	const void *kept[MODEL_FIBERS][FIBER_KEYS]; /* the values that setup has left */
 	bool begun;
 
-	struct granule event; /* the one eventfd */
+	struct granule event; /* the only eventfd */
 	uint64_t raised;
-	struct granule looks; /* at the counter: of it, only whether it is contended */
-	int64_t looks_ns;     /* the writes that they pass on */
-	struct granule rcu;   /* of it, only whether it is contended */
+	struct granule looks; /* looks at the counter; used only to see whether it is contended */
+	int64_t looks_ns;     /* the writes that these looks pass on */
+	struct granule rcu;   /* used only to see whether RCU is contended */
 	uint64_t sections;
-	struct model_clock ended; /* sections */
-	struct model_clock grace; /* begins of grace periods */
+	struct model_clock ended; /* what the ended sections have done */
+	struct model_clock grace; /* what came before the grace periods that have begun */
 } state MODEL_STATE;
 
 void system_begin(void)
@@ -275,7 +275,7 @@ static int64_t until_of(const struct timespec *until)
 	return until == NULL ? INT64_MAX : (int64_t)until->tv_sec * NS_PER_S + until->tv_nsec;
 }
 
-/* futex(word, operation, value, until, ...), as the library calls it. */
+/* Handles futex(word, operation, value, until, ...), as the library calls it. */
 static long futex_call(va_list list)
 {
 	const struct timespec *until;
@@ -366,7 +366,7 @@ static bool event_raised(struct fiber *self)
 	return state.raised != 0;
 }
 
-/* As the library calls it: the eventfd, then the timerfd. */
+/* The library passes the eventfd first, then the timerfd. */
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
 		 const sigset_t *signals)
 {
@@ -385,9 +385,7 @@ int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_
 	return (polled[0].revents != 0) + (polled[1].revents != 0);
 }
 
-/*
- * A counter of 1 GHz that agrees with the clock. Both go on by half a microsecond with each look.
- */
+/* A counter of 1 GHz that agrees with the clock. Each look advances both by half a microsecond. */
 uint64_t __wrap_twi_tsc_read(void);
 uint64_t __wrap_twi_tsc_read(void)
 {
@@ -397,7 +395,10 @@ uint64_t __wrap_twi_tsc_read(void)
 	return (uint64_t)(fibers.now_ns + state.looks_ns);
 }
 
-/* Engines read the clock, and no counter, if they are not given one. */
+/*
+ * Returns no rate. So engines read the clock, not the counter, unless a harness gives them a
+ * counter.
+ */
 uint64_t __wrap_twi_tsc_rate(void);
 uint64_t __wrap_twi_tsc_rate(void)
 {
@@ -427,7 +428,7 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 	return memory_map(bytes);
 }
 
-/* What mmap is called where _FILE_OFFSET_BITS is 64. */
+/* mmap has this name if _FILE_OFFSET_BITS is 64. */
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	return __wrap_mmap(address, bytes, protection, flags, file, offset);
@@ -483,7 +484,7 @@ void urcu_bp_register_thread(void)
 {
 }
 
-/* No harness forks. */
+/* Required by the library's code; no harness forks. */
 void urcu_bp_before_fork(void)
 {
 }
@@ -521,7 +522,7 @@ void urcu_bp_read_unlock(void)
 	trace_event("ends section", NULL, 0, PC);
 }
 
-/* Every section that was open when the grace period began has ended. */
+/* Whether every section that was open when the grace period began has ended. */
 static bool sections_ended(struct fiber *self)
 {
 	for (unsigned i = 0; i < fibers.count; i++) {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The system under the library: threads, futexes, time, pages, thread data, RCU.
- */
+/* The system below the library: threads, futexes, time, pages, thread data, RCU. */
 #ifndef MODEL_SYSTEM_H
 #define MODEL_SYSTEM_H
 
-/* The calling fiber's thread ends: the destructors of its data. */
+/* The calling fiber's thread ends: calls the destructors of its thread data. */
 void system_thread_ends(void);
 
 void system_begin(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's thread data, per fiber. It is built with twi_thread_self, twi_timer_seen
- * and twi_keyed_seen defined as calls of these, and they are instrumented like the library.
+ * The library's thread data, one copy per fiber. The library is built with twi_thread_self,
+ * twi_timer_seen and twi_keyed_seen defined as calls of these functions. They are instrumented like
+ * the library.
  */
 #include "keyed/entry.h"
 #include "retry/task.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's timer behind a descriptor (timerfd) of a loop or of a park. There is one per run.
+ * The kernel's timer (timerfd) behind the descriptor of a loop or of a park. There is one per run.
  * The kernel sets a timer under a lock. So all settings have one order, and each sees the writes
- * that came before earlier settings.
+ * before earlier settings.
  */
 #include "runtime/timer.h"
 
@@ -17,10 +17,10 @@
 #define NS_PER_S INT64_C(1000000000)
 
 static struct {
-	struct granule granule; /* of it, only whether it is contended */
-	struct model_clock set; /* before the last setting */
+	struct granule granule; /* used only to see whether the timer is contended */
+	struct model_clock set; /* what came before the last setting */
 	int64_t until_ns;
-	int64_t kept_ns; /* as setup left it */
+	int64_t kept_ns; /* the value that setup has left */
 	bool begun;
 } timer MODEL_STATE;
 
@@ -52,7 +52,7 @@ static bool timer_ready(struct fiber *self)
 	return timer.until_ns <= fibers.now_ns;
 }
 
-/* Zeros are never. */
+/* A zero time disarms the timer, so it means never. */
 static int64_t until_of(const struct timespec *until)
 {
 	int64_t until_ns = (int64_t)until->tv_sec * NS_PER_S + until->tv_nsec;

@@ -7,10 +7,10 @@
 
 void timer_begin(void);
 
-/* When it expires; INT64_MAX: never. */
+/* Returns when the timer expires; INT64_MAX: never. */
 int64_t timer_until_ns(void);
 
-/* The descriptors that there are. */
+/* The two descriptors of the model. */
 enum { EVENT_FD = 1000, TIMER_FD = 1001 };
 
 #endif

@@ -35,7 +35,7 @@ static struct {
 	char said[SAID_BYTES];
 } state MODEL_STATE;
 
-extern char __executable_start[], etext[], __data_start[], _end[]; /* the linker's */
+extern char __executable_start[], etext[], __data_start[], _end[]; /* defined by the linker */
 
 void trace_begin(void)
 {
@@ -81,7 +81,7 @@ static const char *order_text(int order)
 	return order >= 0 && order < 6 ? texts[order] : "";
 }
 
-/* The output of a command; what cannot be found out stays empty. */
+/* Reads the output of a command. If the command fails, the text stays empty. */
 static void command_read(const char *command, char *ret_text)
 {
 	FILE *stream = popen(command, "r");
@@ -94,7 +94,10 @@ static void command_read(const char *command, char *ret_text)
 	ret_text[bytes] = '\0';
 }
 
-/* "function\nfolder/file.c:12" becomes "function (folder/file.c:12)", the path from its last two. */
+/*
+ * Changes "function\nfolder/file.c:12" to "function (folder/file.c:12)", with only the path's last
+ * two parts.
+ */
 static void place_shorten(char *text)
 {
 	char *file = strchr(text, '\n');
@@ -114,7 +117,7 @@ static void place_shorten(char *text)
 	memcpy(text, copy, sizeof copy);
 }
 
-/* The names come from the debug information, by the tools that are there. */
+/* Finds the name in the debug information, if the tools for it are installed. */
 const char *trace_symbol(const void *address)
 {
 	const char *at = address;

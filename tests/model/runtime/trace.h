@@ -10,19 +10,19 @@
 
 void trace_begin(void);
 
-/* One step. `what` and its text must last. */
+/* Records one step. `what` and its text must live until the end of the run. */
 void trace_event(const char *what, const void *address, uint64_t value, const void *pc);
 
-/* An atomic access; `from_newest`: 0, or how far from the newest store. */
+/* Records an atomic access. `from_newest` is 0 for the newest store, or the distance from it. */
 void trace_access(const char *what, const void *address, int order, uint64_t value,
 		  unsigned from_newest, const void *pc);
 
-/* Printed behind the steps. */
+/* Adds a line that is printed after the steps. */
 void trace_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void trace_print(void);
 
-/* Where code or data is, as text; lasts until a few calls later. */
+/* Returns the name of code or data as text. The text lasts until a few calls later. */
 const char *trace_symbol(const void *address);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel against the worker and against itself: a timeout ends once, as each outcome says. If a
- * caller learns that the callback ran, it sees what the callback wrote (E1, E4).
+ * Cancel against the worker and against another cancel: a timeout ends once, as each outcome says.
+ * If a caller learns that the callback ran, it sees what the callback wrote (E1, E4).
  *
- * Seen to fail: the end of a run relaxed; cancel's look at the word relaxed; the load of cancel's
- * failed swap relaxed; the step of an expiry split into load and store; the worker's own cancel
- * split, or relaxed.
+ * Seen to fail with these defects: the end of a run relaxed; cancel's load of the state word
+ * relaxed; the load of cancel's failed swap relaxed; an expiry that loads and stores instead of
+ * swapping; the worker's own cancel in two steps, or relaxed.
  */
 #include "world.h"
 
@@ -33,7 +33,7 @@ static void open_due(void)
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 }
 
-/* In the wheel, and due now. */
+/* The timeout is in the wheel and due. */
 static void open_wheeled(void)
 {
 	world_open(NULL);

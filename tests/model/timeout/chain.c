@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: the end of a run against cancel, the wait for it, a look at the timeout, a
- * reschedule, the worker's sleep, and stop; on the worker and in an executor (E4, E8, E16, E22). A
- * chain ends once, as the call that ended it returned, and its blocks are given back once.
+ * Periodic timeouts: the end of a run against cancel, cancel_wait, a look at the timeout, a
+ * reschedule, the worker's sleep, and stop. Runs take place on the worker and in an executor (E4,
+ * E8, E16, E22). A chain must end once, as the call that ended it returned, and its blocks must be
+ * given back once.
  *
- * A run writes ordinary memory (the probe, the grid in the chain's block). So if a thread ends a
- * chain without being ordered after its last run, that is a race.
+ * A run writes ordinary memory (the probe, and the grid in the chain's block). So a thread that
+ * ends a chain without being ordered after its last run has a race.
  *
- * Seen to fail: the end of a run without release or acquire, here and in an executor; as two steps;
- * that does not look for a cancel; a cancel of a run without release, or as two steps; an argument
- * whose later owner is not seen; blocks given back before the word says so; no push, or no look
- * after it; two pushes; queues that stop does not empty once more; the executors' count relaxed.
+ * Seen to fail with these defects: the end of a run without release or acquire, on the worker or in
+ * an executor; in two steps; that does not look for a cancel; a cancel of a run without release, or
+ * in two steps; an argument whose later owner is not seen; blocks given back before the state word
+ * says so; no push, or no look after it; two pushes; queues that stop does not empty a second time;
+ * the executors' count relaxed.
  */
 #include "world.h"
 
@@ -23,14 +25,17 @@
 #define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
 
 static const struct tw_period hours = TW_PERIOD_RATE(10000000LL * WORLD_TICK_NS);
-/* Twice up to the clock. */
+/* A period of two ticks. The clock is moved so far that two runs are due. */
 static const struct tw_period two_ticks = TW_PERIOD_RATE(2 * WORLD_TICK_NS);
 
 static struct probe one, two;
 static struct tw_due due;
 static unsigned dispatched;
 
-/* A canceller writes it before it cancels; the finaliser reads it, on any thread. */
+/*
+ * A canceller writes `told` before it cancels. The finaliser, on any thread, must then read that
+ * value.
+ */
 static unsigned told, found;
 
 static void on_run(struct tw_handle self, void *arg)
@@ -86,21 +91,21 @@ static void repeat(const struct tw_period *period, uint64_t runs)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* In the wheel, and due. */
+/* The chain is in the wheel and due. */
 static void open_due(void)
 {
 	open_world(NULL);
 	repeat(&hours, 0);
 }
 
-/* The same, for the last time. */
+/* The same, but this is the chain's last run. */
 static void open_last(void)
 {
 	open_world(NULL);
 	repeat(&hours, 1);
 }
 
-/* With an executor; the next run would be far away. */
+/* An executor has the run; the next run is far away. */
 static void open_dispatched(void)
 {
 	open_world(accept);
@@ -109,7 +114,7 @@ static void open_dispatched(void)
 	MODEL_CHECK(dispatched == 1);
 }
 
-/* The same, and the next run is due as soon as this one has ended. */
+/* An executor has the run; the next run is due as soon as this one has ended. */
 static void open_behind(void)
 {
 	open_world(accept);
@@ -118,12 +123,16 @@ static void open_behind(void)
 	MODEL_CHECK(dispatched == 1);
 }
 
-/* With an executor, and in a queue, since it was rescheduled before. */
+/*
+ * An executor has the run. The chain's node is also in a queue, because it was rescheduled before.
+ */
 static void open_queued(void)
 {
 	open_world(accept);
 	repeat(&hours, 0);
-	/* As another thread: the worker would file it at once. */
+	/*
+	 * Reschedules as a foreign thread would, because the worker would file the chain at once.
+	 */
 	model_thread_self()->wheel_of = NULL;
 	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
 	twi_worker_enter(world.worker);
@@ -142,7 +151,7 @@ static void execute(void)
 	MODEL_CHECK(tw_due_run(&due) == 0);
 }
 
-/* A thread that has ended it, and waited, may use what its runs wrote. */
+/* If the cancel ended the chain, this thread may use what its runs wrote. */
 static void cancel(void)
 {
 	told = 1;
@@ -160,19 +169,19 @@ static void cancel_wait(void)
 	MODEL_CHECK(one.ran <= 1 && one.ended[TW_END_CANCELLED] == 1);
 }
 
-/* While another thread waits too. */
+/* The same while another thread waits too. */
 static void cancel_wait_too(void)
 {
 	int outcome = tw_cancel_wait(one.handle, TW_NEVER);
 
 	MODEL_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
 		    outcome == TW_CANCEL_STALE);
-	/* Cancelled while it waited, its finaliser may still run. */
+	/* If another thread cancelled while this one waited, the finaliser may still run. */
 	if (outcome == TW_CANCEL_DONE)
 		MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
 }
 
-/* By its last run, or not. */
+/* Cancels during the last run. If the run ended the chain, this thread sees what it did. */
 static void cancel_last(void)
 {
 	told = 1;
@@ -196,7 +205,7 @@ static void books(void)
 	MODEL_CHECK(stats.check_failures == 0);
 }
 
-/* Cancelled, whatever else has happened. */
+/* The chain must end as cancelled, whatever else has happened. */
 static void cancelled(void)
 {
 	world_turn();
@@ -248,7 +257,10 @@ MODEL_HARNESS(chain_executor_wait, .proves = "cancel and wait against an executo
 	      .setup = open_dispatched, .thread = {execute, cancel_wait}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* The next run in an executor sees the one before: the worker is between them. */
+/*
+ * An executor makes the next run after the worker has dispatched it. It must see what the run
+ * before wrote.
+ */
 
 static void behind_ran(void)
 {
@@ -259,7 +271,7 @@ static void behind_ran(void)
 	unexpired_after(2);
 }
 
-/* The worker's turns are not in a thread, which the hook would have to order. */
+/* The harness's last turns are on the main fiber, so that the hook needs no order of its own. */
 MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, and out again",
 	      .setup = open_behind, .thread = {execute, turn}, .finish = behind_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
@@ -274,7 +286,10 @@ MODEL_HARNESS(chain_queued, .proves = "out of a queue against a run's end: filed
 	      .setup = open_queued, .thread = {execute, turn}, .finish = queued_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Cancelled with an entry in a queue, its node is free once: three that are taken are three. */
+/*
+ * The chain is cancelled while its node is in a queue. The node must be given back once, so three
+ * timeouts get three different nodes.
+ */
 static void freed_once(void)
 {
 	struct tw_handle handle[3];
@@ -329,7 +344,7 @@ MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an exe
 	      .setup = open_dispatched, .thread = {execute, at_once, turn},
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* On the worker it runs now, and again at the deadline of the reschedule. */
+/* If the worker runs the chain now, it runs again at the new deadline. */
 static void moved_ran(void)
 {
 	world_turn();
@@ -342,7 +357,7 @@ MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the 
 	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 
-/* Sleep. */
+/* The worker's sleep. */
 
 static void open_asleep(void)
 {
@@ -369,7 +384,7 @@ static void open_asleep_far(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* By the outcome. */
+/* If the reschedule succeeded, one of the two threads has woken the worker. */
 static void woken_by_one(void)
 {
 	model_wait_idle();
@@ -461,7 +476,10 @@ MODEL_HARNESS(chain_get_last, .proves = "the same while it runs for the last tim
 	      .setup = open_last, .thread = {get, turn_and_take}, .finish = world_close,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* In a ring: cancelled there, both blocks are its canceller's at once, and serve again. */
+/*
+ * A chain is cancelled while its entry is in a ring. The canceller gets both blocks at once and
+ * uses them again.
+ */
 
 static void open_ringed(void)
 {
@@ -487,7 +505,7 @@ MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, 
 	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* The handle of a timeout. Its node became a chain's. */
+/* An old handle of a timeout whose node has become a chain's. */
 
 static void open_reborn(void)
 {
@@ -496,7 +514,10 @@ static void open_reborn(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* Cancelled in the ring, the last block given is the chain's own, the one before it the node. */
+/*
+ * Cancels two timeouts in the ring. The chain then takes the block that was given back last for
+ * itself, and the one before as its node.
+ */
 static void reborn(void)
 {
 	struct tw_period once = hours;
@@ -521,7 +542,7 @@ MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows what a chain ha
 	      .setup = open_reborn, .thread = {reborn, turn, get_old}, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The same, and the chain runs: its next deadline is a store by the worker. */
+/* The same, and the chain also runs, so that the worker stores its next deadline. */
 static void reborn_due(void)
 {
 	reborn();

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A call that schedules writes the handle, the life or the code for its caller before the callback
- * can run, and writes nothing there afterwards. On failure it leaves the old values there.
+ * can run, and writes nothing there afterwards. If the call fails, it leaves the old values there.
  *
- * The callback is the judge. It reads the object that holds the handle through ordinary memory, and
+ * The callback checks this. It reads the object that holds the handle through ordinary memory, and
  * then clears it, as a free would. So a handle that is written too late is a race, or a wrong
  * value.
  *
- * Seen to fail, on the library that wrote the handle after the push: all but handle_quick and those
- * of batches, which failed with the write moved behind the push (handle_batch_single fails in
- * both). handle_keyed_stop and handle_retry_stop: also without the step that puts the old value
- * back.
+ * Seen to fail, on the library that wrote the handle after the push: all harnesses but handle_quick
+ * and those of batches. These failed with the write moved after the push (handle_batch_single fails
+ * in both). handle_keyed_stop and handle_retry_stop: also without the step that restores the old
+ * value.
  */
 #include "group/group.h"
 #include "keyed/reclaim.h"
@@ -45,7 +45,7 @@ static void on_run(struct tw_handle self, void *arg)
 }
 
 static const struct tw_kind kind = TW_KIND(on_run, NULL);
-/* A batch of one item uses the single call. */
+/* For a kind that runs inline, a batch uses the call for single timeouts. */
 static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, NULL);
 static const struct tw_period once = {
 	.size = sizeof once, .period_ns = WORLD_TICK_NS, .runs = 1, .seed = 1};
@@ -65,7 +65,7 @@ static void open_free(void)
 	open_world(0);
 }
 
-/* A limit keeps a producer off the quick path. */
+/* An engine with a limit of pending timeouts, because producers then do not use the quick path. */
 static void open_limited(void)
 {
 	open_world(MANY);
@@ -77,7 +77,10 @@ static void schedule(void)
 				   &objects[0].handle) == 0);
 }
 
-/* A timeout that is due when the call reads the clock is due for the turns after it. */
+/*
+ * Moves the clock first. If the schedule reads the clock later, its timeout is due after these
+ * turns.
+ */
 static void turn_later(void)
 {
 	world_time_goes_on();
@@ -117,8 +120,8 @@ MODEL_HARNESS(handle_push, .proves = "the handle is written before the push", .s
 	      .random_runs = 500);
 
 /*
- * The lane has its ring, and an entry there names the node already: the worker may come by that,
- * before the push.
+ * An entry in the lane's ring already names the node. So the worker may find the timeout through
+ * that entry, before the push.
  */
 
 static void schedule_and_cancel(void)
@@ -135,7 +138,7 @@ static void open_stale(void)
 	model_as(0, schedule_and_cancel);
 }
 
-/* Nothing keeps the producer off the quick path. */
+/* The producer uses the quick path, because the engine has no limit. */
 static void open_quick(void)
 {
 	open_free();
@@ -149,7 +152,7 @@ MODEL_HARNESS(handle_stale, .proves = "the same where an old entry names the nod
 	      .setup = open_stale, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Without a ring: by the link queue. */
+/* A lane without a ring pushes to its link queue. */
 
 static void share_lane(void)
 {
@@ -166,7 +169,7 @@ MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open
 	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 
-/* Batches. The call writes to an array, and each callback reads its own part. */
+/* Batches. The call writes to arrays, and each callback reads its own element. */
 
 static struct tw_handle handles[MANY];
 static int errors[MANY];
@@ -231,7 +234,7 @@ static void all_ran(void)
 	many_ran(MANY);
 }
 
-/* `errors` is zero from the start, so only a written code counts. */
+/* Fills `errors` with another value than 0, so that only a code that was written counts. */
 static void open_batch(void)
 {
 	open_free();
@@ -246,7 +249,8 @@ MODEL_HARNESS(handle_batch_chain, .proves = "the same where the ring has no room
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * Entries of the ring name the nodes that the batch takes: the worker may run them before its end.
+ * Entries of the ring already name the nodes that the batch takes. So the worker may run the items
+ * before the batch ends.
  */
 
 static void schedule_and_cancel_few(void)
@@ -273,7 +277,7 @@ MODEL_HARNESS(handle_batch_single, .proves = "the same of items that go by the s
 	      .setup = open_batch, .thread = {batch_single, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Chains, and groups. */
+/* Periodic timeouts and groups. */
 
 static void schedule_chain(void)
 {
@@ -320,7 +324,7 @@ MODEL_HARNESS(handle_group_chain, .proves = "and of its chain", .setup = open_gr
 	      .thread = {schedule_group_chain, turn_later}, .finish = one_ran, .preemptions = 1,
 	      .weak = 0, .random_runs = 500);
 
-/* Keyed timeouts: the life, before the callback and before the hook. */
+/* Keyed timeouts: the call writes the life before the callback and before the hook. */
 
 static struct tw_keyed *table;
 
@@ -377,7 +381,7 @@ static void open_key(void)
 	world_turn();
 }
 
-/* It is due, so that a replace in place may find that its time has come. */
+/* The key's entry is due, so that a replace in place may find that the entry's time has come. */
 static void open_key_due(void)
 {
 	open_table();
@@ -415,7 +419,7 @@ static void table_closed(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* Each that was accepted has ended once, and nothing was written after that. */
+/* Each accepted entry has ended once, and the call wrote nothing after that. */
 static void keys_ended(int count)
 {
 	time_ends();
@@ -465,7 +469,7 @@ MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves w
 	      .setup = open_key_stop, .thread = {put_second, stop}, .worker = world_work,
 	      .finish = key_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
 
-/* Retries: the handle, before an attempt and before the hook. */
+/* Retries: the call writes the handle before an attempt and before the hook. */
 
 static struct tw_retry *queue;
 
@@ -550,7 +554,7 @@ static void task_ended(void)
 	MODEL_CHECK(objects[0].ended == 1 && objects[0].ran == 1);
 }
 
-/* One was dropped for the other, unless it had not begun to wait. */
+/* An accepted task has ended once; one task may have been dropped for the other. */
 static void both_tasks_ended(void)
 {
 	time_ends();

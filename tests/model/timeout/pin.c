@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pin of a reschedule to a later time, which counts in an engine that may be stopped, freed and
- * made again at the same address meanwhile (E100). Whichever way its timeout ends: the count is in
- * the counters as soon as stop has ended, and no later engine has it.
+ * The pin of a reschedule to a later time (E100). The reschedule counts in the engine's counters,
+ * although the engine may be stopped, freed and created again at the same address meanwhile.
+ * However its timeout ends, the count must be in the counters as soon as stop has ended, and no
+ * later engine may get it.
  *
- * Seen to fail: no wait for pins in finish, or one before the sweep; a pin set after the swap, or
- * never; the wait before the second grace period; the pin's clear relaxed, left out, or made before
- * the count; a finisher that looks once, or relaxed; a pin set relaxed over an earlier one; the
- * swap without release; a cancel, the worker's own or another's, and a hand-back without acquire;
- * the short way made twice.
+ * Seen to fail with these defects: finish does not wait for pins, or waits before the sweep; a pin
+ * set after the swap, or never; the wait before the second grace period; the pin cleared relaxed,
+ * not cleared, or cleared before the count; a finisher that looks once only, or relaxed; a pin set
+ * relaxed over an earlier one; the swap without release; a cancel (by the worker or by another
+ * thread) or a hand-back without acquire; the short path taken twice.
  */
 #include "world.h"
 
@@ -22,10 +23,10 @@
 static struct probe one, two;
 static struct tw_engine *bystander;
 static int told;
-static bool moved; /* by the engine's counters after its stop */
+static bool moved; /* whether the engine's counters showed the reschedule after its stop */
 static bool back_for_ever;
 
-/* One block, which each engine gets; the others have pages. */
+/* One block of memory that each engine gets in turn. Other allocations get pages. */
 static struct {
 	_Alignas(TWI_CACHE_LINE) char bytes[sizeof(struct tw_engine)];
 } block;
@@ -39,7 +40,7 @@ static void *block_allocate(void *context, size_t bytes, size_t align)
 	return block.bytes;
 }
 
-/* Written to, as a user of the memory would: a count that comes later is a race. */
+/* Overwrites the memory, as its next user would. A count that comes later is a race. */
 static void block_release(void *context, void *memory, size_t bytes, size_t align)
 {
 	if (memory != block.bytes) {
@@ -71,14 +72,14 @@ static void open_pending(void)
 	one.outcome = TW_CANCEL_CANCELLED;
 }
 
-/* One that is due soon. Its time comes after the setup. */
+/* The timeout is due after the setup. */
 static void open_due(void)
 {
 	open_block(WORLD_NOW_NS + WORLD_TICK_NS);
 	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 4 * WORLD_TICK_NS) == 0);
 }
 
-/* Another engine exists and stays. */
+/* A second engine exists and stays. */
 static void open_two(void)
 {
 	open_pending();
@@ -111,7 +112,7 @@ static uint64_t counted(void)
 	return stats.rescheduled;
 }
 
-/* The next engine at this address begins at zero, and stays there. */
+/* The next engine is at the same address. Its counters must begin at zero and stay there. */
 static void destroy_and_make(void)
 {
 	struct tw_options options = {.size = 0};
@@ -132,7 +133,7 @@ static void note_hand_back(void *context, struct tw_handle handle, const struct 
 	probe_hand_back(context, handle, kind, arg, remaining_ns);
 }
 
-/* As stop's worker does it. */
+/* Finishes the engine with the steps of stop's worker. */
 static void finish_and_again(void)
 {
 	world.worker->on_unexpired = note_hand_back;
@@ -146,7 +147,10 @@ static void cancel(void)
 	one.outcome = tw_cancel(one.handle);
 }
 
-/* As in a callback: the worker cancels it out of its own wheel. Then it finishes the engine. */
+/*
+ * Cancels as a callback does: the worker takes the timeout out of its own wheel. Then it finishes
+ * the engine.
+ */
 static void own_cancel_and_again(void)
 {
 	world_turn();
@@ -168,7 +172,7 @@ static void told_and_counted(void)
 	(void)probe_end(&one);
 }
 
-/* It is due by now, and was before. */
+/* The timeout is due at its old deadline and at its new one. */
 static void turn_and_again(void)
 {
 	world_turn();

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself: if a
+ * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
  * reschedule reports success, its deadline counts, and a node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail: the swap of 128 bits as two stores, or without release; the expiry of a rescheduled
- * one by a swap of the word alone, or relaxed; a cancel that pushes a queued node; a push from
- * ingress; reclaim that does not clear the queued bit, or without acquire; the look at the deadline
- * after the push in two steps, left out, or without release, or the swap that must see it without
- * acquire; transfer's step relaxed, and reschedule's looks at the word; a wake that no thread
- * needs; the worker's own swap as two stores, and its move left out.
+ * Seen to fail with these defects: the swap of 128 bits as two stores, or without release; the
+ * expiry of a rescheduled timeout by a swap of the state word alone, or relaxed; a cancel that
+ * pushes a queued node; a push from ingress; reclaim that does not clear the queued bit, or without
+ * acquire; the look at the deadline after the push in two steps, left out, or without release; the
+ * swap that must see that look without acquire; transfer's step relaxed; reschedule's loads of the
+ * state word relaxed; a wake-up that no thread needs; the worker's own swap as two stores; the
+ * worker's own move left out.
  */
 #include "world.h"
 
@@ -32,7 +33,7 @@ static void open_running(int64_t deadline_ns)
 	world_schedule(&one, &probe_kind, deadline_ns);
 }
 
-/* In the wheel, and due now. */
+/* The timeout is in the wheel and due. */
 static void open_due(void)
 {
 	open_running(SOON_NS);
@@ -40,7 +41,7 @@ static void open_due(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* The same, and rescheduled before. */
+/* The same, and its deadline was changed before. */
 static void open_due_again(void)
 {
 	open_running(SOON_NS - 1);
@@ -49,7 +50,7 @@ static void open_due_again(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* In the wheel, far away. */
+/* The timeout is in the wheel and far from due. */
 static void open_far(void)
 {
 	open_running(TW_NEVER);
@@ -109,7 +110,7 @@ static bool done(unsigned thread)
 	return told[thread + 1] == TW_RESCHEDULE_DONE;
 }
 
-/* It has expired by now if and only if no reschedule to a later time reported success. */
+/* The timeout has expired unless the reschedule to a later time reported success. */
 static void later_or_expired(void)
 {
 	MODEL_CHECK(one.ran == !done(0));
@@ -119,7 +120,7 @@ static void later_or_expired(void)
 	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
-/* The same while another thread cancels. The cancel counts in the engine that it was made for. */
+/* The same while another thread cancels. The cancel must count in the engine of the timeout. */
 static void later_expired_or_cancelled(void)
 {
 	if (one.outcome == TW_CANCEL_DONE)
@@ -131,7 +132,7 @@ static void later_expired_or_cancelled(void)
 	MODEL_CHECK((probe_end(&one) == TW_END_CANCELLED) == (one.outcome == TW_CANCEL_DONE));
 }
 
-/* All that could be made due is, and has run, unless it was cancelled. */
+/* Every timeout that is due by now has run, unless it was cancelled. */
 static void due_or_cancelled(void)
 {
 	world_turn();
@@ -196,7 +197,7 @@ MODEL_HARNESS(reschedule_earlier_twice,
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* The worker itself moves what others move and cancel meanwhile. */
+/* The worker itself reschedules a timeout, while other threads reschedule and cancel it. */
 
 static void open_far_checked(void)
 {
@@ -213,7 +214,8 @@ static void open_far_checked(void)
 }
 
 /*
- * As in a callback, between two turns of the worker. The second turn sees what the first has left.
+ * Reschedules as a callback of the worker does, between two turns. The second turn sees the state
+ * that the first one has left.
  */
 static void own_later(void)
 {
@@ -228,8 +230,8 @@ static void never(void)
 }
 
 /*
- * A timeout that is still scheduled has the deadline TW_NEVER, and thread 1 has set it (thread 0 is
- * the worker). Any other has run, unless a cancel reported success.
+ * If the timeout is still scheduled, its deadline is TW_NEVER, and thread 1 has set it (thread 0 is
+ * the worker). Otherwise it has run, unless a cancel reported success.
  */
 static void where_told(void)
 {
@@ -261,7 +263,7 @@ MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* One that sees another's deadline, and makes it earlier still, is the last. */
+/* A thread sees the other thread's deadline, and sets an earlier one. That deadline must hold. */
 
 static void not_yet(void)
 {
@@ -291,12 +293,12 @@ MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the l
 	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
 
-/* The second pushes nothing, because the worker's step reads its change in the word. */
+/* The second reschedule need not push: the worker's step sees its change in the state word. */
 MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* In ingress it is pushed nowhere, so transfer alone frees it. */
+/* A reschedule in ingress pushes no second entry, so only the transfer frees the node. */
 
 static void two_blocks(void)
 {
@@ -313,7 +315,7 @@ MODEL_HARNESS(reschedule_ingress_cancel,
 	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
 	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* Its callback sees all writes that came before the reschedule. */
+/* The callback sees all writes that came before the reschedule. */
 
 static unsigned mark, mark_seen;
 
@@ -396,7 +398,7 @@ MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same in ingress",
 	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* The node serves another timeout, of the same deadline. */
+/* The node serves another timeout with the same deadline. */
 
 static void expire_and_reuse(void)
 {
@@ -422,7 +424,7 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/* Queued, a node is not given back before it has come out of the queue. */
+	/* A node that the reschedule has pushed is still in the queue. Otherwise `two` gets it. */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
@@ -436,7 +438,7 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* The deadline and the state of one answer belong together. */
+/* State and deadline of one answer belong to the same moment. */
 
 static void get_later(void)
 {
@@ -462,7 +464,7 @@ MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of
 	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* Stop hands back with the deadline of the reschedule, whose push is complete. */
+/* Stop hands the timeout back with its new deadline, and the reschedule's push is complete. */
 
 static int64_t unexpired_at_ns;
 
@@ -491,7 +493,7 @@ static void to_soon(void)
 
 static void unexpired_as_told(void)
 {
-	/* No thread reads a queue that was pushed to after the sweep began. */
+	/* Each entry must have been read: no thread may push after the sweep has begun. */
 	for (unsigned i = 0; i < TWI_LANES; i++) {
 		struct twi_lane *lane = &world.worker->near.lane[i];
 
@@ -507,9 +509,9 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
 	      .finish = unexpired_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A thread that is not woken sleeps for ever. */
+/* The worker's sleep: a thread that is not woken sleeps for ever. */
 
-/* Where a push was not linked in time, the worker looks again, as often as it takes. */
+/* After a push that was not linked in time, the worker looks again; this waits for such looks. */
 static void second_look_wait(void)
 {
 	static _Atomic uint32_t nobody;
@@ -528,7 +530,7 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-/* If the one of no hurry came last, it counts. */
+/* If the reschedule to LATER_NS came last, its deadline holds and the timeout need not run yet. */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -548,7 +550,7 @@ static void open_ingress_starting(void)
 }
 
 /*
- * Needs the worker in ten ticks. A reschedule that makes it a little earlier does not wake the
+ * The timeout needs the worker in ten ticks. Rescheduling it to slightly earlier does not wake the
  * worker.
  */
 static void open_ten_ticks(void)
@@ -558,7 +560,7 @@ static void open_ten_ticks(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The worker sleeps until `two`; no thread needs it for a later time. */
+/* The worker sleeps until the deadline of `two`. A reschedule to a later time need not wake it. */
 static void open_asleep(void)
 {
 	open_far();

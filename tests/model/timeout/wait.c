@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cancel_wait against the end of a run: the waiter is woken, and sees what the callback wrote (E4;
- * the futex is half of the word). Executors: runs, and stop, which waits for them (E10).
+ * the futex is half of the state word). Executors: their runs, and stop, which waits for the runs
+ * (E10).
  *
- * Seen to fail: the waiter's bit not looked at, or set by load and store; the end of a run and the
- * waiter's look relaxed; a run claimed by load and store, or the runs in flight counted like that;
- * no section around a run's last touch.
+ * Seen to fail with these defects: the waiter's bit not looked at, or set by load and store; the
+ * end of a run, or the waiter's look, relaxed; a run claimed by load and store; the runs in flight
+ * counted by load and store; no critical section around a run's last access.
  */
 #include "world.h"
 
@@ -33,7 +34,7 @@ static size_t accept(void *context, const struct tw_due *batch, size_t count)
 	return 1;
 }
 
-/* `one` is with an executor, which has not begun. */
+/* An executor has `one` and has not begun to run it. */
 static void open_dispatched(void)
 {
 	struct tw_options options = world_options();
@@ -49,7 +50,7 @@ static void open_dispatched(void)
 	MODEL_CHECK(due.handle.generation == one.handle.generation);
 }
 
-/* And `two` is about to be dispatched. */
+/* The next turn will dispatch `two`. */
 static void open_next(void)
 {
 	open_dispatched();

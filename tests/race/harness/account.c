@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Takes blocks until the pool carves a new run: then it has taken all the free ones. A map marks
- * each, so that a block that was given out twice is seen, too.
+ * each block, so a block that was given out twice is noticed.
  */
 #include "account.h"
 
@@ -21,7 +21,9 @@ static uint32_t slab_count(void)
 	return (uint32_t)(twi_slab_bytes() / TWI_SLAB_BYTES);
 }
 
-/* Does not count the first block of the slab, which is its head. */
+/*
+ * Returns how many blocks were carved. The first block of the slab is its head, and does not count.
+ */
 static uint64_t carved_of(const struct twi_slab *slab)
 {
 	uint64_t runs = slab != NULL ? twi_load_relaxed(&slab->run_count) : 0;

@@ -9,14 +9,17 @@
 
 enum { ACCOUNT_EXIT_CODE = 65 };
 
-/* From this call on, an exit of this process, or of a child that it forks, judges the account. */
+/*
+ * From this call on, this process checks the account when it exits, and so does a child that it
+ * forks.
+ */
 void account_begin(void);
 
 /*
- * Judges the account now, and ends the process with ACCOUNT_EXIT_CODE if it is not even. Does not
- * judge while another thread still has blocks, while engines are alive, or in a forked child that
- * has not taken the library over. Takes all free blocks, so the program must not schedule
- * afterwards.
+ * Checks the account now, and ends the process with ACCOUNT_EXIT_CODE if a block is missing or
+ * double. Does nothing while another thread still has blocks, while engines are alive, or in a
+ * forked child that has not taken the library over. Takes all free blocks, so the program must not
+ * schedule afterwards.
  */
 void account_judge(void);
 

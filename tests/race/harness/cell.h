@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The argument of a timeout in the race programs: a magic word, its producer's sequence number,
- * words made from that number, and how the timeout ended. A cell that is done with is poisoned, and
- * serves again later. A touch after the end damages the poison, or ends the wrong life of the cell.
+ * words computed from that number, and how the timeout ended. After its end a cell is poisoned, and
+ * is used again later. An access after the end damages the poison, or ends a later use of the cell.
  *
- * Ownership: a free cell belongs to its producer. A live one belongs to the thread that ends it and
- * to its finaliser. The last of them poisons it and sets it free.
+ * Ownership: a free cell belongs to its producer. A cell in use belongs to the thread that ends it
+ * and to its finaliser. The last of them poisons it and frees it.
  */
 #ifndef RACE_CELL_H
 #define RACE_CELL_H
@@ -19,10 +19,11 @@ enum { CELL_WORDS = 3 };
 
 struct cell {
 	_Atomic uint32_t magic;
-	_Atomic uint32_t left;      /* steps to come: the end, the finaliser */
-	_Atomic uint32_t ends;      /* times that it ended */
-	_Atomic uint32_t finalised; /* times */
-	_Atomic uint32_t how;       /* 1 + enum tw_end, as the first of them saw it */
+	/* how many of the two steps are still to come: the end, the finaliser */
+	_Atomic uint32_t left;
+	_Atomic uint32_t ends;      /* how often it ended */
+	_Atomic uint32_t finalised; /* how often its finaliser ran */
+	_Atomic uint32_t how;       /* 1 + enum tw_end, as the first of the two steps saw it */
 	bool has_finaliser;
 	struct cells *owner;
 	uint64_t sequence;
@@ -35,8 +36,8 @@ struct cells {
 	struct cell *cell;
 	uint32_t count;
 	uint32_t cursor;
-	uint64_t sequence;      /* of the cell that was taken last */
-	_Atomic uint64_t ended; /* lives, ended by any thread */
+	uint64_t sequence;      /* the number of the cell that was taken last */
+	_Atomic uint64_t ended; /* how many uses have ended, by any thread */
 };
 
 void cells_init(struct cells *cells, uint32_t count);
@@ -45,7 +46,7 @@ void cells_release(struct cells *cells);
 /* Checks that no cell is in use, and that `ended` lives have ended. */
 void cells_check(struct cells *cells, uint64_t ended);
 
-/* Begins a new life. Returns NULL if it finds no free cell. */
+/* Begins a new use of a cell. Returns NULL if it finds no free cell. */
 struct cell *cell_take(struct cells *cells, bool has_finaliser);
 
 /* Poisons a cell after its schedule was rejected. Called by the thread that took it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Widens every race window. In the library with test points, each thread that passes a point
- * sometimes spins or yields its processor. Judges the account of node blocks at the end.
+ * sometimes spins or yields its processor. At the end this checks the account of node blocks.
  */
 #include "account.h"
 #include "race.h"

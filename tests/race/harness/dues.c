@@ -5,7 +5,10 @@
 
 #include <sched.h>
 
-/* A place is free again when a thread has read its due. */
+/*
+ * `lies` is true while a due is in its place. The place is free again when a thread has read the
+ * due.
+ */
 static struct tw_due dues[DUES];
 static _Atomic bool lies[DUES];
 static _Atomic uint64_t tail, head;
@@ -60,7 +63,10 @@ void *dues_main(void *argument)
 	bool last;
 
 	do {
-		/* Read before the loop, so that everything put in before the close is run. */
+		/*
+		 * Read `closed` before the loop, so that this thread runs everything that was put
+		 * in before the close.
+		 */
 		last = atomic_load(&closed);
 		while (due_run())
 			;

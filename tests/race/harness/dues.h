@@ -15,7 +15,7 @@ enum { DUES = 64 };
 /* Makes the executor empty and open. */
 void dues_open(void);
 
-/* Called by the worker. Puts in as many as fit, and returns how many that were. */
+/* Called by the worker. Puts in as many as fit, and returns how many. */
 size_t dues_put(const struct tw_due *due, size_t count);
 
 /* The main function of a thread: runs dues until the executor is closed and empty. */

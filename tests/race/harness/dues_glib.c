@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The executor of the race programs, built on tickwheel-glib. Its threads are those of a
- * GThreadPool, made anew for each round.
+ * GThreadPool, which is created anew for each round.
  */
 #include "dues.h"
 

@@ -19,7 +19,7 @@ static uv_timer_t timer;
 static struct tw_uv *executor;
 static _Atomic bool closed, taken;
 
-/* The loop must end only when the round ends, so this timer looks for that. */
+/* The loop must end when the round ends, so this timer checks for that. */
 static void on_look(uv_timer_t *self)
 {
 	if (!atomic_load(&closed))

@@ -41,7 +41,7 @@ _Noreturn void race_fail(const char *file, int line, const char *condition);
 
 int64_t race_now_ns(void);
 
-/* Threads that begin each round together, as closely as spinning gets them. */
+/* Lets threads begin each round together, as closely as spinning permits. */
 struct race_line {
 	_Atomic uint64_t arrived;
 	uint64_t threads;
@@ -50,19 +50,23 @@ struct race_line {
 /* Waits for the others; `round` counts from 1. */
 void race_line_wait(struct race_line *line, uint64_t round);
 
-/* Ends the program with exit code 1 if it still runs
- * after so many seconds, because then it hangs. */
+/*
+ * Ends the program with exit code 1 if it still runs after so many seconds, because then it must
+ * hang.
+ */
 void race_watchdog(unsigned seconds);
 
-/* Fewer rounds than this may miss an outcome. More than the most must not. */
+/*
+ * RACE_ROUNDS rounds may be too few to show every outcome. RACE_ROUNDS_MOST rounds must show all.
+ */
 enum { RACE_ROUNDS = 10, RACE_ROUNDS_MOST = 1000 };
 
 /*
- * Runs rounds, seeded by the second argument: at least RACE_ROUNDS rounds, and as many operations as the
- * first argument asks for (0.2 M). The argument number `seconds_at` bounds the time, in seconds, if it is
- * not 0. All the same the rounds go on, up to RACE_ROUNDS_MOST, until all_seen() returns true: which
- * outcome a round has is a matter of chance, so that an outcome may be missing from any fixed number
- * of rounds. Returns how many rounds ran; if they are at least RACE_ROUNDS, all_seen() must hold.
+ * Runs rounds, seeded by the second argument: at least RACE_ROUNDS, and as many operations as the
+ * first argument asks for (0.2 M). If argument number `seconds_at` is not 0, it bounds the time in
+ * seconds. In any case rounds continue, up to RACE_ROUNDS_MOST, until all_seen() returns true. The
+ * outcome of a round is random, so no fixed number of rounds is certain to show each outcome.
+ * Returns how many rounds ran. If they are at least RACE_ROUNDS, all_seen() must hold.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
 		     void (*round_run)(uint64_t *random), bool (*all_seen)(void));

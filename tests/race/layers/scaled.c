@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_scaled [operations] [seed] [seconds]: timeouts of two scaled kinds that threads and callbacks
- * schedule, touch and cancel, while a thread changes the factor, and a kind or the engine is stopped in
- * some rounds. Callbacks run on the worker or in two executors.
+ * race_scaled [operations] [seed] [seconds]: timeouts of two scaled kinds. Threads and callbacks
+ * schedule, touch and cancel them, while another thread changes the factor. Some rounds stop a kind
+ * or the engine. Callbacks run on the worker or in two executors.
  *
- * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, as its finaliser and
- * the outcomes of cancel and touch say. Or it returns -ESHUTDOWN, and the timeout never ends. No
- * callback runs before the least delay after the start or the last touch. Where nothing is stopped,
- * all that is pending runs by itself after the factor is set to 0 for the last time: nothing is lost.
+ * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, as its finaliser
+ * and the outcomes of cancel and touch say. Or it returns -ESHUTDOWN, and the timeout never ends.
+ * No callback runs before the least delay after the start or the last touch. If nothing is stopped,
+ * all pending timeouts run by themselves after the factor is set to 0 for the last time.
  *
- * Seen to fail: a least delay of 0 in a kind.
+ * Seen to fail with this defect: a least delay of 0 in a kind.
  */
 #include "dues.h"
 #include "race.h"
@@ -24,7 +24,7 @@
 enum {
 	KINDS = 2,
 	LIVES = 6000,
-	LATEST = 256, /* how far back a thread looks for one to touch or to cancel */
+	LATEST = 256, /* how many of the latest timeouts a thread chooses from */
 	TICK_NS = 10000,
 	EXECUTORS = 2,
 };
@@ -34,8 +34,8 @@ static const int64_t most_ns[KINDS] = {50000000, 400000};
 
 struct life {
 	struct tw_handle handle;
-	uint64_t written;         /* ordinary memory, by its callback */
-	_Atomic int64_t start_ns; /* not after the last start */
+	uint64_t written;         /* ordinary memory, written by its callback */
+	_Atomic int64_t start_ns; /* not later than the last start */
 	int kind;
 	_Atomic bool ready, rejected, cancelled, touching;
 	_Atomic uint32_t runs, finalised, end;
@@ -105,7 +105,10 @@ static void one_schedule(void)
 	atomic_store(result == 0 ? &life->ready : &life->rejected, true);
 }
 
-/* Of two touches at once the later swap counts, which may have the earlier start. So one at a time. */
+/*
+ * Only one thread at a time touches a timeout. Of two touches at once the later swap wins, but its
+ * start may be the earlier one.
+ */
 static void life_touch(struct life *life)
 {
 	int64_t now_ns;
@@ -131,7 +134,7 @@ static void life_cancel(struct life *life)
 	RACE_CHECK(atomic_load(&life->end) == TW_END_CANCELLED);
 }
 
-/* Of the latest ones, most of which are pending. */
+/* Chooses one of the latest timeouts, most of which are pending. */
 static struct life *life_choose(void)
 {
 	uint32_t count = atomic_load(&begun);
@@ -224,7 +227,9 @@ static void life_account(const struct life *life)
 	unexpired += end == TW_END_UNEXPIRED;
 }
 
-/* What is pending runs, without another call. The watchdog ends a wait without end. */
+/*
+ * All pending timeouts must run without another call. If they do not, the watchdog ends the wait.
+ */
 static void await_all(void)
 {
 	RACE_CHECK(tw_scaled_factor_set(engine, 0) == 0);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_scope [operations] [seed] [seconds]: scopes that are scheduled into, cancelled one by one, and
- * ended by threads and by their own callbacks, while the engine is stopped in some rounds. Callbacks
- * run on the worker or in two executors.
+ * race_scope [operations] [seed] [seconds]: threads and callbacks schedule into scopes, cancel
+ * members, and end the scopes. Some rounds stop the engine meanwhile. Callbacks run on the worker
+ * or in two executors.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
  * reported to its finaliser. Or it returns -ESHUTDOWN, and the timeout never ends. A schedule that
  * begins after an end has returned gets -ESHUTDOWN. When an end that waits has returned on a thread
- * that is not the worker, no callback of the scope begins or runs. The cancels that were reported are
- * not more than the timeouts that were cancelled; the rest are those that their own schedule has
- * cancelled. Afterwards no scope has a member, and each can be destroyed.
+ * that is not the worker, no callback of the scope begins or runs. The reported cancels are not
+ * more than the cancelled timeouts. The rest were cancelled by their own schedule. Afterwards no
+ * scope has a member, and each can be destroyed.
  *
- * A callback writes ordinary memory, which the thread reads after its end with a wait. So
- * ThreadSanitizer judges the order between them too.
+ * A callback writes ordinary memory, which a thread reads after its end with a wait. So
+ * ThreadSanitizer checks the order between them too.
  *
- * Seen to fail: a schedule that does not look at the state when it leaves (in the build with delays
- * only); an end that waits for no callback; a slot that stays claimed after a rejected schedule.
+ * Seen to fail with these defects: a schedule that does not look at the state when it leaves (in
+ * the build with delays only); an end that does not wait for callbacks; a slot that stays claimed
+ * after a rejected schedule.
  */
 #include "dues.h"
 #include "race.h"
@@ -29,7 +30,7 @@
 
 enum {
 	SCOPES = 32,
-	LIVES = 192, /* of a scope */
+	LIVES = 192, /* timeouts of a scope */
 	OPEN = 6,    /* scopes that are in use at once */
 	TICK_NS = 10000,
 	EXECUTORS = 2,
@@ -39,7 +40,7 @@ enum {
 struct life {
 	struct tw_handle handle;
 	struct set *set;
-	uint64_t written;      /* ordinary memory, by its callback */
+	uint64_t written;      /* ordinary memory, written by its callback */
 	_Atomic bool ready;    /* the handle is written, and the timeout was accepted */
 	_Atomic bool rejected; /* the schedule was rejected */
 	_Atomic uint32_t runs, finalised, end;
@@ -49,8 +50,9 @@ struct set {
 	struct tw_scope *scope;
 	struct life life[LIVES];
 	_Atomic uint32_t begun;
-	_Atomic bool ended;  /* an end has returned */
-	_Atomic bool waited; /* an end that waits has returned, on a thread that is no runner */
+	_Atomic bool ended; /* an end has returned */
+	/* an end that waits has returned, on a thread that runs no callbacks */
+	_Atomic bool waited;
 };
 
 static struct tw_engine *engine;
@@ -61,7 +63,7 @@ static _Atomic uint64_t operations, told;
 static bool dispatches, stops;
 static uint64_t accepted, rejected, expired, cancelled, unexpired;
 
-static _Thread_local bool inside; /* a callback */
+static _Thread_local bool inside; /* this thread is inside a callback */
 
 static void operation(void)
 {
@@ -132,7 +134,7 @@ static void set_schedule(struct set *set)
 	atomic_store(result == 0 ? &life->ready : &life->rejected, true);
 }
 
-/* What callbacks have written is there, and stays. */
+/* After a wait, the thread must see everything that the scope's callbacks wrote. */
 static void set_read(struct set *set)
 {
 	for (uint32_t at = 0; at < LIVES; at++) {

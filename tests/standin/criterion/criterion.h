@@ -2,7 +2,7 @@
 /*
  * A stand-in for the part of Criterion that the tests use, for builds where Criterion cannot run
  * (ThreadSanitizer, cross builds). Each test runs in a forked process, one after the other; the
- * output is TAP. Same sources, same meaning: a failed cr_assert ends its test.
+ * output is TAP. The same test sources have the same meaning: a failed cr_assert ends its test.
  */
 #ifndef STANDIN_CRITERION_H
 #define STANDIN_CRITERION_H
@@ -14,7 +14,7 @@
 struct standin_options {
 	void (*init)(void);
 	void (*fini)(void);
-	/* Seconds; 0: as long as the runner lets it. */
+	/* In seconds; 0: no limit but the runner's. */
 	double timeout;
 	bool disabled;
 	const char *description;
@@ -30,7 +30,7 @@ struct standin_test {
 
 void standin_register(struct standin_test *test);
 
-/* Says why; the test goes on, and has failed. */
+/* Prints the reason. The test continues, but has failed. */
 __attribute__((format(printf, 4, 5))) void standin_fail(const char *file, int line,
 							const char *what, const char *format, ...);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of a caller that is the worker itself: a loop's owner, with items that go straight into
- * the wheel and out of it, and with owner-only kinds.
+ * Batches whose caller is the worker itself: the owner of a loop. Its items go directly into the
+ * wheel and out of it, and may be owner-only.
  *
- * Seen to fail: an owner that is not recognised, so that its items go by the ring; the kind judged
- * for the first item alone (the batch never ends).
+ * Seen to fail: an owner that is not recognised, so that its items go through the ring; the kind
+ * checked for the first item only (the batch never ends).
  */
 #include "loop_scene.h"
 
@@ -57,7 +57,8 @@ Test(batch_loop, owners_batch_bypasses_the_lane)
 		many_init(&many, scene.fixture.engine, scene.kind, &scene.runs);
 		(void)many_schedule(&many);
 		check_int(many.scheduled, COUNT);
-		/* They do not go by a lane: they are pending in the wheel, or about to be. */
+		/* The owner's timeouts do not go through a lane. They are pending in the wheel,
+		 * or fresh. */
 		check_int(stats_of(many.engine).transferred, COUNT);
 		check_int(tw_cancel_many(many.handle, COUNT / 2, outcomes), COUNT / 2);
 		check_int(outcomes[0], TW_CANCEL_DONE);
@@ -85,7 +86,7 @@ Test(batch_loop, batch_of_another_thread_rejects_owner_only_items)
 	}
 }
 
-/* If the loop has no owner, the first item of an owner-only kind makes the caller the owner. */
+/* If the loop has no owner, the first owner-only item makes the caller the owner. */
 Test(batch_loop, first_owner_only_item_makes_the_caller_the_owner)
 {
 	struct tw_options options = fixture_options();
@@ -113,7 +114,7 @@ static void *cancel_all(void *argument)
 	return NULL;
 }
 
-/* Another thread's batch must leave the owner-only timeouts alone, and cancel the rest. */
+/* Another thread's batch must not cancel the owner-only timeouts, but must cancel the rest. */
 Test(batch_loop, cancel_of_another_thread_leaves_owner_only_items)
 {
 	struct scene scene;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that the tests make from every place where the library runs its user's code, and the result
- * that each must return there. There is a table for each subject. The calls are made one after the
- * other.
+ * Calls that the tests make from every place where the library runs user code, and the result that
+ * each call must return there. The tables have one subject each. A tour makes all calls, one after
+ * the other.
  */
 #ifndef TESTS_CALLS_H
 #define TESTS_CALLS_H
@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* The place of a call, as far as the results differ by it. */
+/* The places of a call for which results may differ. */
 enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
 
 /* When the tour of calls begins. */
@@ -45,12 +45,13 @@ struct tour {
 };
 
 struct call {
-	/* The function. After a comma there may be more functions, or a remark on the call. */
+	/* The name of the function. After a comma there may be more functions, or a remark on
+	 * the call. */
 	const char *name;
 	int64_t (*make)(struct tour *tour);
 	/*
-	 * One for each place: on the worker, in an executor, in a hand-back, in a cancel's
-	 * finaliser.
+	 * The expected result for each place: on the worker, in an executor, in a hand-back, in the
+	 * finaliser of a cancel.
 	 */
 	int64_t expected[PLACES];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the layers above timeouts: tables of keys, queues of retries, groups of engines, scopes, scaled
- * kinds. */
+/* Calls of the layers above timeouts: keyed tables, retry queues, groups of engines, scopes,
+ * scaled timeouts. */
 #include "calls.h"
 
 static int64_t call_keyed_options_init(struct tour *tour)
@@ -157,7 +157,7 @@ static int64_t call_group_options_init(struct tour *tour)
 	return tw_group_options_init(&options, sizeof(options));
 }
 
-/* The calling callback belongs to another engine, and to none of the group's. */
+/* The calling callback belongs to an engine outside the group. */
 static int64_t call_group_create(struct tour *tour)
 {
 	struct tw_group_options options;
@@ -264,7 +264,7 @@ static int64_t call_scope_destroy(struct tour *tour)
 	return tw_scope_destroy(tour->scope);
 }
 
-/* On an engine of its own, because the tour's may be stopped by now. */
+/* Uses its own engine, because the tour's engine may have been stopped already. */
 static int64_t call_scaled_create(struct tour *tour)
 {
 	struct tw_options options;

@@ -24,7 +24,7 @@ static int64_t call_cancel_wait_made(struct tour *tour)
 	return tw_cancel_wait(tour->made, TW_NEVER);
 }
 
-/* Returns the code of the second item. */
+/* Returns the error of the second item. */
 static int64_t call_schedule_many(struct tour *tour)
 {
 	int errors[2];
@@ -146,7 +146,7 @@ static int64_t call_schedule_wall(struct tour *tour)
 	return tw_schedule_wall(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
 }
 
-/* The call inside a run of a periodic timeout has a test of its own. */
+/* A test of its own makes this call inside a run of a periodic timeout. */
 static int64_t call_period_set(struct tour *tour)
 {
 	return tw_period_set(tour->self, NS_PER_S);
@@ -157,7 +157,7 @@ static int64_t call_run_get(struct tour *tour)
 	struct tw_run run = {.size = sizeof run};
 	int error = tw_run_get(&run);
 
-	/* The dispatch hook is no run, although it is on the worker. */
+	/* The dispatch hook runs on the worker, but not inside a run. */
 	if (tour->moment == AT_DISPATCH)
 		return error == -EPERM ? 0 : 1;
 	return error != 0 ? error : run.arg != tour || run.engine != tour->fixture.engine;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks that take as long as a test asks, because they move the clock, and a slow hook that
- * records its calls. Included once per test program.
+ * Callbacks that take as long as a test wants, because they move the clock, and a slow hook that
+ * records its calls. Include once per test program.
  */
 #ifndef TESTS_SLOW_SCENE_H
 #define TESTS_SLOW_SCENE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every public function, from every place where the library runs its user's code: a callback on the
+ * Calls every public function from every place where the library runs user code: a callback on the
  * worker and in an executor, their finalisers, the dispatch hook, the hand-back and its finaliser,
- * and the finaliser of a cancel. Each must return as docs/threading.md says, and none may hang.
+ * and the finaliser of a cancel. Each call must return as docs/threading.md says, and none may
+ * hang.
  *
- * Seen to fail: stop that knows the worker only by its thread (an executor's stop waited for
- * itself); finish without the worker's mark on its thread (the hand-back's flush hung).
+ * Seen to fail: a stop that recognises the worker only by its thread (an executor's stop waited for
+ * itself); a finish that does not mark its thread as the worker (the hand-back's flush hung).
  */
 #include "calls.h"
 #include "exported.h"
@@ -16,7 +17,7 @@ static const struct call *const tables[] = {process_calls, timeout_calls, layer_
 
 #define TABLES ((int)(sizeof(tables) / sizeof(tables[0])))
 
-/* Returns NULL if there are no more. */
+/* Returns the call with that number, or NULL after the last one. */
 static const struct call *call_at(int number)
 {
 	for (int table = 0; table < TABLES; table++)
@@ -26,7 +27,8 @@ static const struct call *call_at(int number)
 	return NULL;
 }
 
-/* Only records the results, because the test asserts them afterwards. */
+/* Makes all calls and records their results. The test asserts them afterwards, because only its
+ * own thread may assert. */
 static void tour_make(struct tour *tour, enum moment moment)
 {
 	if (tour->moment != moment)
@@ -82,7 +84,8 @@ static void tour_open(struct tour *tour, enum place place, enum moment moment)
 	fixture_open(&tour->fixture, &options);
 	tour->place = place;
 	tour->moment = moment;
-	/* It runs at the next boundary. If it is to be handed back or cancelled, it has time. */
+	/* The timeout runs at the next boundary. If it is to be handed back or cancelled, it
+	 * gets a later deadline. */
 	tour->self = must_schedule(tour->fixture.engine, place >= IN_HAND_BACK ? NS_PER_S : 1,
 				   &tour_kind, tour);
 	fixture_flush(&tour->fixture);
@@ -160,7 +163,7 @@ Test(callback_calls, in_the_finaliser_of_a_cancel)
 	tour_close(&tour);
 }
 
-/* The cancelling thread is no worker, so the finaliser may stop the engine. */
+/* The cancelling thread is not the worker, so the finaliser may stop the engine. */
 static void on_stop_end(void *arg, enum tw_end end)
 {
 	struct tour *own = arg;
@@ -186,7 +189,7 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	fixture_close(&tour.fixture);
 }
 
-/* The name must be at the begin, or after a comma. */
+/* The function's name must be at the start of the call's name, or after a comma. */
 static bool named(const struct call *call, const char *name)
 {
 	size_t length = strlen(name);

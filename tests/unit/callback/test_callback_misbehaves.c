@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callbacks, finalisers and hand-backs that end their thread, block for ten ticks, or schedule a
- * hundred thousand timeouts. Each timeout must still end exactly once, and the engine must work on
- * or be cleanly dead.
+ * Callbacks, finalisers and hand-back hooks that end their thread, block for ten ticks, or schedule
+ * a hundred thousand timeouts. Each timeout must still end exactly once. The engine must continue
+ * to work, or be in the state FAILED.
  *
- * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended);
- * the mark of a worker that died left on its thread (the destructor's flush).
+ * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended); a
+ * thread that keeps the worker's mark after its worker has died (the destructor's flush).
  */
 #include "asleep.h"
 #include "probe.h"
@@ -81,8 +81,8 @@ static void in_a_thread(void *(*body)(void *), void *arg)
 }
 
 /*
- * An executor's thread is the user's. If it ends, the engine must work on, and stop must not wait
- * for it.
+ * If an executor's thread ends, the engine must continue to work, because the thread is the user's.
+ * Stop must not wait for it.
  */
 static void end_executors(const struct tw_kind *kind)
 {
@@ -103,7 +103,7 @@ static void end_executors(const struct tw_kind *kind)
 	for (int i = 0; i < TIMEOUTS; i++)
 		check_int(tw_cancel_wait(due[i].handle, PATIENCE_NS), TW_CANCEL_EXPIRED);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_RUNNING);
-	/* All places of the limit must be free again. */
+	/* The ended threads must have given back all places under the limit. */
 	for (int i = 0; i < TIMEOUTS; i++)
 		must_schedule(fixture.engine, NS_PER_S, &quiet, NULL);
 	fixture_stop(&fixture);
@@ -121,7 +121,7 @@ Test(callback_misbehaves, finaliser_ends_an_executor_thread)
 	end_executors(&final_end_thread);
 }
 
-/* If the worker's thread ends, so does the engine, and the remaining timeouts are handed back. */
+/* If the worker's thread ends, its engine fails, and stop hands the remaining timeouts back. */
 Test(callback_misbehaves, finaliser_ends_the_worker)
 {
 	struct fixture fixture;
@@ -145,7 +145,8 @@ static void *cancel_main(void *arg)
 	return NULL;
 }
 
-/* By then the cancel has taken effect, and must hold nothing that another thread waits for. */
+/* When the finaliser ends the thread, the cancel has already taken effect. The thread must not
+ * hold anything that another thread waits for. */
 Test(callback_misbehaves, finaliser_ends_the_thread_that_cancels)
 {
 	struct tw_handle handle[2];
@@ -154,7 +155,7 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_cancels)
 	fixture_open(&fixture, NULL);
 	for (int i = 0; i < 2; i++) {
 		handle[i] = must_schedule(fixture.engine, NS_PER_S, &final_end_thread, NULL);
-		/* One in the wheel, one in ingress. */
+		/* One timeout is in the wheel, the other in ingress. */
 		if (i == 0)
 			fixture_flush(&fixture);
 		atomic_store(&finalised, 0);
@@ -190,8 +191,8 @@ static void hand_back_quietly(void *context, struct tw_handle handle, const stru
 }
 
 /*
- * Timeouts in the wheel and in ingress. Each time a thread ends, another must take over, so that
- * stop ends.
+ * Stop hands back timeouts in the wheel and in ingress. Each time the thread that does so ends,
+ * another must take over, so that stop can end.
  */
 static void end_handing_back(tw_unexpired_hook *on_unexpired, const struct tw_kind *kind)
 {
@@ -221,7 +222,8 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 	end_handing_back(hand_back_quietly, &final_end_thread);
 }
 
-/* The thread that died is no worker any more, and its destructors must see that. */
+/* When the worker's thread ends, the destructors of its thread data must not count as the
+ * worker. */
 static struct {
 	pthread_key_t key;
 	struct tw_engine *engine;
@@ -267,7 +269,7 @@ Test(callback_misbehaves, flush_in_a_destructor_of_a_dead_worker_returns)
 
 static asleep_thread flushing;
 
-/* If a flush waits when the worker dies, it must be notified. */
+/* If the worker dies while a flush waits for it, the flush must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
 	struct gate *gate = arg;
@@ -275,7 +277,7 @@ static void on_slow_end(struct tw_handle self, void *arg)
 	(void)self;
 	sem_post(&gate->entered);
 	sem_wait(&gate->leave);
-	/* Then the flushing thread has its ticket. */
+	/* When the flushing thread sleeps, it has registered its wait. */
 	check_true(asleep_await(&flushing));
 	pthread_exit(NULL);
 }
@@ -338,8 +340,8 @@ Test(callback_misbehaves, a_hundred_thousand_of_one_callback_all_run)
 }
 
 /*
- * The worker is held for ten ticks of real time. Timeouts that fall due meanwhile must run once,
- * and after it.
+ * A callback blocks the worker for ten ticks of real time. Timeouts that become due meanwhile must
+ * run once, and after that callback.
  */
 struct held {
 	struct tw_engine *engine;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedules inside callbacks, which go straight to the wheel: in a loop, on both wheels, of
- * owner-only timeouts and of shared ones; and on a worker. In virtual time.
+ * Reschedules inside callbacks, which change the wheel directly: in a loop, with both wheels, for
+ * owner-only and shared timeouts; and on a worker thread. In virtual time.
  *
- * Seen to fail: a timeout of the batch under way put into a slot; a past deadline that is not put
- * off to the next turn, on either code path (a poll without end); one that is put off, but not
- * pushed, or not marked as queued.
+ * Seen to fail: a timeout of the present batch put into a slot; a past deadline that is not
+ * deferred to the next turn, on either code path (the poll does not end); a deferred timeout that
+ * is not pushed, or not marked as queued.
  */
 #include "loop_scene.h"
 
-/* A callback that moves its peer. */
+/* A callback that reschedules another timeout, its peer. */
 struct mover {
 	struct scene *scene;
 	struct tw_handle self;
@@ -36,7 +36,7 @@ static void on_move(struct tw_handle self, void *arg)
 
 static const struct tw_kind move_kind = TW_KIND(on_move, NULL);
 
-/* A callback at NOW_NS moves its peer to these deadlines. */
+/* A callback that runs at NOW_NS moves its peer to each of these deadlines. */
 #define NOW_NS (20 * TICK_NS)
 
 static const int64_t moves_ns[] = {
@@ -46,8 +46,8 @@ static const int64_t moves_ns[] = {
 enum { MOVES = sizeof(moves_ns) / sizeof(moves_ns[0]) };
 
 /*
- * The peer is in the batch under way. A reschedule counts as scheduling anew, so it does not run in
- * this turn. Its last deadline decides if it runs in the next, or later.
+ * The peer is in the present batch. A reschedule counts as a new schedule, so the peer does not run
+ * in this turn. Its last deadline decides whether it runs in the next turn or later.
  */
 static void check_batch_peer(struct scene *scene, int move, bool cancel)
 {
@@ -60,7 +60,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 	bool runs = mover.then_ns <= NOW_NS && !cancel;
 
 	check_int(scene_poll(scene, NOW_NS), 0);
-	/* Overdue timeouts run in the order in which they came, so the mover comes first. */
+	/* Overdue timeouts run in the order in which they came, so the mover runs first. */
 	check_int(tw_schedule_at(scene->fixture.engine, 5 * TICK_NS, &move_kind, &mover, NULL), 0);
 	mover.peer = scene_schedule(scene, 5 * TICK_NS);
 	check_int(tw_engine_poll(scene->fixture.engine, 0), 1);
@@ -87,8 +87,8 @@ Test(loop_reschedule, a_peer_in_the_batch_under_way)
 }
 
 /*
- * The peer is in the wheel. If its new deadline has passed, it must wait for the next poll, because
- * it was not due in this one.
+ * The peer is in the wheel. Even if its new deadline has passed, it must wait for the next poll,
+ * because it was not due in this one.
  */
 static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 {
@@ -134,7 +134,8 @@ static void on_again(struct tw_handle self, void *arg)
 	check_int(tw_reschedule_at(next, 0), TW_RESCHEDULE_DONE);
 }
 
-/* If a callback's successor is always due already, it must not hold up the turn. */
+/* A callback may schedule a timeout that is due at once, again and again. That must not prolong
+ * the turn. */
 Test(loop_reschedule, the_past_waits_for_the_next_poll)
 {
 	static const struct tw_kind again[] = {TW_KIND(on_again, NULL),
@@ -147,7 +148,7 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 					 &scene.runs, NULL),
 			  0);
 		for (int i = 1; i <= 10; i++) {
-			/* Bounded, so that the poll ends even if the test fails. */
+			/* The limit ends the poll even if the test fails. */
 			check_int(tw_engine_poll(scene.fixture.engine, 100), 1);
 			check_int(scene.runs, i);
 			check_int(tw_engine_next_due(scene.fixture.engine), 0);
@@ -155,7 +156,7 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 	}
 }
 
-/* The same short code path on a worker thread, when its callbacks move their peers. */
+/* The same fast path on a worker thread, for callbacks that move their peers. */
 Test(loop_reschedule, callbacks_on_a_worker)
 {
 	for (int move = 0; move < MOVES * 4; move++) {
@@ -179,7 +180,8 @@ Test(loop_reschedule, callbacks_on_a_worker)
 			check_int(scene.runs, 0);
 			fixture_advance(&scene.fixture, 1);
 		}
-		/* If its deadline has passed, the peer runs in the turn after the callback's. */
+		/* If its deadline has passed, the peer runs in the turn after that of the
+		 * callback. */
 		fixture_flush(&scene.fixture);
 		check_int(scene.runs, mover.to_ns != TW_NEVER && !mover.cancel);
 		fixture_close(&scene.fixture);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that are late beyond a bound must be counted. They go to the hook, or to the callback if
- * there is no hook.
+ * Timeouts that are late by more than a bound must be counted. They go to the late hook, or to the
+ * callback if there is no hook.
  *
- * Seen to fail: both callback and hook run; the bound itself taken for late; late timeouts not
- * counted; a due that an executor runs not judged; the lateness of a batch not kept.
+ * Seen to fail: both callback and hook run; a timeout exactly at the bound counted as late; late
+ * timeouts not counted; the lateness of a timeout in an executor not checked; the greatest lateness
+ * of a batch not recorded.
  */
 #include "probe.h"
 
@@ -122,7 +123,8 @@ static size_t take_one(void *context, const struct tw_due *due, size_t count)
 	return 1;
 }
 
-/* The timeout is on time when it is handed over, and late when the executor runs it. */
+/* The timeout is on time when the hook hands it to the executor, and late when the executor runs
+ * it. */
 Test(late, an_executor_is_late)
 {
 	struct fixture fixture;
@@ -143,7 +145,7 @@ Test(late, an_executor_is_late)
 	fixture_close(&fixture);
 }
 
-/* A stall of an hour. Each timeout must end exactly once, and the last ones must be on time. */
+/* After a stall of an hour, each timeout must end exactly once. The last ones must be on time. */
 Test(late, after_a_stall_each_timeout_ends_once)
 {
 	enum { COUNT = 5000 };
@@ -164,7 +166,7 @@ Test(late, after_a_stall_each_timeout_ends_once)
 		check_int(probe[i].finalised, 1);
 		on_time += probe[i].runs;
 	}
-	/* Those with a deadline up to 4 ms before the end of the stall. */
+	/* Nine timeouts have a deadline within the last 4 ms of the stall. */
 	check_int(on_time, 9);
 	check_int(hooked.count, COUNT - 9);
 	check_int(stats_of(fixture.engine).late, COUNT - 9);

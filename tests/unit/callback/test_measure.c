@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measurements of runs that move the clock themselves. The values are exact, because a histogram
- * keeps its least and its greatest value exactly.
+ * stores its least and its greatest value exactly. test_reinit.c has the tests for a forked child.
  *
- * Seen to fail: a run that does not begin at the end of the last one; a finaliser left out; runs in
- * an executor left out; the hook for slow runs counted with the next run; one measurement taken for
- * the other; a sample that begins when the last one ended; all runs sampled, or none; the outer
- * worker's mark taken off its thread together with the inner one's. For a forked child see
- * test_reinit.c.
+ * Seen to fail: a run that does not begin at the end of the previous one; a finaliser left out;
+ * runs in an executor left out; the hook for slow runs counted with the next run; one measurement
+ * mistaken for the other; a sample that begins when the previous one ended; all runs sampled, or
+ * none; the outer worker's mark removed from its thread together with the inner one's.
  */
 #include "asleep.h"
 #include "slow_scene.h"
@@ -99,7 +98,8 @@ Test(measure, one_after_the_other)
 
 enum { MANY = 32768 };
 
-/* One of 32 runs is sampled, at random. The bounds are five standard deviations away. */
+/* The engine samples one of 32 runs, at random. The bounds of the check are five standard
+ * deviations away. */
 static void samples_check(struct tw_options *options)
 {
 	struct work work = {.run_ns = 777, .end_ns = 111};
@@ -130,7 +130,8 @@ Test(measure, samples_measure_one_run_in_32)
 	samples_check(&options);
 }
 
-/* The watch needs the time of each run, but the measurement must still take samples only. */
+/* The watch for slow runs needs the time of each run, but the measurement must still use samples
+ * only. */
 Test(measure, samples_beside_the_watch)
 {
 	struct tw_options options = measure_options();
@@ -139,7 +140,7 @@ Test(measure, samples_beside_the_watch)
 	samples_check(&options);
 }
 
-/* The hook for slow runs must not count for any run. */
+/* The time of the hook for slow runs must not count for any run. */
 static void long_hook(void *context, const struct tw_slow *slow)
 {
 	(void)slow;
@@ -163,7 +164,7 @@ Test(measure, beside_slow_and_late_runs)
 	fixture_flush(&fixture);
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns = 2 * NS_PER_MS), 0);
 	fixture_flush(&fixture);
-	/* They may run in either order. */
+	/* The two works may run in either order. */
 	check_int(work[0].runs + work[1].runs, 2);
 	duration_check(&fixture, 2, 1, SLOW_NS + 1);
 	late_least_check(&fixture, 2, NS_PER_MS);
@@ -223,11 +224,11 @@ Test(measure, each_run_of_a_chain_is_measured)
 	fixture_close(&fixture);
 }
 
-/* Two runs on threads of an executor, and one run that stays with the worker. */
+/* Two runs are on threads of an executor, and one run stays on the worker. */
 Test(measure, runs_in_an_executor_are_measured)
 {
 	static const struct tw_kind inline_kind = TW_KIND_INLINE(on_work, NULL);
-	/* No value is where a bucket begins or ends. */
+	/* None of these values is at the edge of a bucket. */
 	struct work work[3] = {{.run_ns = 1001}, {.run_ns = 2001}, {.run_ns = 3001}};
 	struct tw_options options = measure_options();
 	struct fixture fixture;
@@ -305,7 +306,8 @@ Test(measure, a_thread_that_ends_inside_two_engines)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A poll may be given a time ahead of the clock. Then a run may begin before its deadline. */
+/* A poll may get a time ahead of the clock, so a run may begin before its deadline. Its lateness
+ * must then be 0. */
 Test(measure, a_time_before_the_deadline_is_zero)
 {
 	struct tw_options options = measure_options();

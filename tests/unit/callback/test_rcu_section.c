@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that uses liburcu-bp itself, and makes calls inside its own read-side section. All
- * calls must work, except stop, and destroy with a virtual clock. Those wait for every such
- * section.
+ * A program that uses liburcu-bp itself and makes calls inside its own read-side section. All calls
+ * must work, except stop, and destroy with a virtual clock. Those two wait for the end of every
+ * such section.
  *
- * Seen to fail: with the worker's wait for a grace period left out (the first two); with handlers
- * that a child may register after a fork without them (its own fork hangs).
+ * Seen to fail: without the worker's wait for a grace period (the first two tests); with a child
+ * that may register fork handlers after a fork without them (its own fork hangs).
  */
 #include "asleep.h"
 #include "child.h"
@@ -38,8 +38,8 @@ Test(rcu_section, stop_waits_for_the_callers_own)
 }
 
 /*
- * The worker is in a grace period and holds a lock of liburcu's. In the child no thread releases
- * it.
+ * At the fork the worker is in a grace period and holds a lock of liburcu. In the child no thread
+ * ever releases that lock.
  */
 static struct fixture stopping;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_run_get: the data of a callback's own run, and the code in places that are not a run.
+ * tw_run_get must return the data of the callback's own run, and an error in places that are not
+ * inside a run.
  *
- * Seen to fail: the outermost run instead of the innermost one; lateness counted from the time of
- * the schedule; a hand-back taken for a run.
+ * Seen to fail: data of the outermost run instead of the innermost one; lateness counted from the
+ * time of the schedule; a hand-back that counts as a run.
  */
 #include "fixture.h"
 #include "probe.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slow runs: which thread notices and reports them, and when. Each one must be reported and counted
- * once.
+ * Slow runs: which thread notices and reports them, and when. Each slow run must be reported and
+ * counted exactly once.
  *
- * Seen to fail: a second report by the next thread that looks, or at the end; the threshold itself
- * taken for slow; a slow finaliser counted with the next run; a run inside another one reported; a
- * slow run not counted if there is no hook.
+ * Seen to fail: a second report by the next thread that checks, or at the end of the run; a run
+ * exactly at the threshold counted as slow; a slow finaliser counted with the next run; a run
+ * inside another one reported; a slow run not counted if there is no hook.
  */
 #include "slow_scene.h"
 
@@ -49,7 +49,7 @@ Test(slow, without_a_hook_it_is_counted)
 	fixture_close(&fixture);
 }
 
-/* The finaliser belongs to the run. The next run begins after it. */
+/* The finaliser's time belongs to its run. The next run begins after it. */
 Test(slow, slow_finaliser_belongs_to_its_run)
 {
 	struct work work = {.end_ns = SLOW_NS + 1}, next = {.run_ns = SLOW_NS};
@@ -64,7 +64,7 @@ Test(slow, slow_finaliser_belongs_to_its_run)
 	fixture_close(&fixture);
 }
 
-/* The worker is inside a callback for longer than the threshold. */
+/* Holds the worker inside a callback for longer than the threshold. */
 static struct tw_handle slow_hold(struct fixture *fixture, struct gate *gate)
 {
 	struct tw_handle handle;
@@ -119,7 +119,8 @@ Test(slow, statistics_tell_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* A schedule reports it at the end of a unit of 64. The hook may schedule, too. */
+/* A producer checks for slow runs at the end of each unit of 64 schedules. The hook may
+ * schedule, too. */
 static struct tw_engine *hook_engine;
 static struct tw_handle hook_handle;
 
@@ -185,7 +186,6 @@ Test(slow, a_batch_tells_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* Each run of a chain counts on its own. */
 Test(slow, each_run_of_a_chain_counts_on_its_own)
 {
 	struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
@@ -216,7 +216,7 @@ static void no_late(void *context, struct tw_handle self, const struct tw_kind *
 	on_work(self, arg);
 }
 
-/* The late hook's time counts for the run. If a run is late, it need not be slow. */
+/* The time of the late hook counts for the run. A late run is not necessarily slow. */
 Test(slow, time_in_the_late_hook_counts)
 {
 	struct tw_options options = slow_options(slow_hook);
@@ -240,7 +240,7 @@ Test(slow, time_in_the_late_hook_counts)
 	fixture_close(&fixture);
 }
 
-/* A run in an executor that takes too long. */
+/* Holds a run in an executor for longer than the threshold. */
 static pthread_t executor_hold(struct fixture *fixture, struct gate *gate)
 {
 	pthread_t thread;
@@ -300,7 +300,7 @@ Test(slow, a_run_in_an_executor_looks_first)
 	struct gate gate;
 	pthread_t thread;
 
-	/* Both are handed over before the first one is slow. */
+	/* Both runs are handed to the executor before the first one is slow. */
 	taken.count = 0;
 	slow_open(&fixture, take);
 	gate_init(&gate);
@@ -320,7 +320,8 @@ Test(slow, a_run_in_an_executor_looks_first)
 	executor_release(&fixture, &gate, thread);
 }
 
-/* A run inside another one, on the same thread. Its time must count for the outer run. */
+/* A run inside another run, on the same thread. The inner run's time must count for the outer
+ * run. */
 static void on_outer(struct tw_handle self, void *arg)
 {
 	struct work *work = arg;
@@ -355,8 +356,8 @@ Test(slow, a_run_inside_another)
 }
 
 /*
- * More threads than lanes. If a thread has no lane of its own, it has no slot, so the end of its
- * run reports.
+ * More threads than lanes. A thread without a lane of its own has no slot that others could check.
+ * So its slow run is noticed only when it ends.
  */
 enum { CROWD = 70 };
 
@@ -411,7 +412,7 @@ static void *exit_main(void *due)
 	return NULL;
 }
 
-/* If a callback ends its thread, the run must count as ended. */
+/* If a callback ends its thread, its run must count as ended. */
 Test(slow, a_callback_that_ends_its_thread)
 {
 	struct work work = {.run_ns = SLOW_NS + 1};
@@ -430,7 +431,7 @@ Test(slow, a_callback_that_ends_its_thread)
 	fixture_close(&fixture);
 }
 
-/* In loop mode the owner runs the callbacks. */
+/* In loop mode, the owner runs the callbacks. */
 Test(slow, slow_run_in_a_loop_is_reported)
 {
 	struct tw_options options = slow_options(slow_hook);

@@ -4,15 +4,15 @@
  * calls it in loop mode and in a forked child.
  *
  * Seen to fail: the hook's time counted with the next run, and so on to the end of the batch; an
- * executor that calls the hook before its own run is known, so that a stop from the hook waits for
- * itself; a child's engine without a watch, or with its parent's runs.
+ * executor that calls the hook before its own run is registered, so that a stop from the hook waits
+ * for itself; a child's engine without a watch, or with its parent's runs.
  */
 #include "heir.h"
 #include "slow_scene.h"
 
 static struct fixture fixture;
 
-/* Takes long, like a log on a bad disk. */
+/* A hook that takes long, for example because it writes a log to a slow disk. */
 static void slow_slow_hook(void *context, const struct tw_slow *slow)
 {
 	slow_hook(context, slow);
@@ -42,7 +42,8 @@ Test(slow_hook, its_time_is_nobodys)
 	fixture_close(&fixture);
 }
 
-/* An executor calls the hook for another run. The thread is inside a run of its own already. */
+/* An executor's thread calls the hook for another thread's run. It is already inside a run of
+ * its own. */
 static struct {
 	struct tw_handle own;
 	int stopped, waited, cancelled;
@@ -56,7 +57,7 @@ static void calling_hook(void *context, const struct tw_slow *slow)
 	inside.cancelled = tw_cancel(inside.own);
 }
 
-/* One run is held in an executor. When it is slow, the test begins the other one. */
+/* Holds one run in an executor. When that run is slow, begins the other one. */
 static void hook_in_executor(struct work *work, bool periodic)
 {
 	struct tw_options options = slow_options(calling_hook);
@@ -102,7 +103,7 @@ Test(slow_hook, in_an_executor_it_is_inside_a_run)
 	check_int(inside.cancelled, TW_CANCEL_RUNNING);
 }
 
-/* The thread's own run is that of a chain, so the cancel stops the chain. */
+/* The thread's own run belongs to a chain, so the cancel stops the chain. */
 Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 {
 	struct work work = {.run_ns = 0};
@@ -113,7 +114,7 @@ Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 	check_int(tw_timeout_state(inside.own), TW_STATE_CANCELLED);
 }
 
-/* The owner of a loop is in its callback, and another thread looks. */
+/* Another thread checks for slow runs while the owner of a loop is in its callback. */
 static void *watch_main(void *unused)
 {
 	(void)unused;
@@ -152,7 +153,7 @@ Test(slow_hook, a_watch_tells_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* The parent's run goes on in the parent. The child must notice only its own. */
+/* The parent's run continues in the parent. The child must notice only its own runs. */
 static struct work child_work = {.run_ns = SLOW_NS + 1};
 
 static void child_watches(void)

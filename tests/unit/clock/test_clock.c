@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The virtual clock, the real one, and tw_engine_flush. */
+/* The virtual clock, the real clock, and tw_engine_flush. */
 #include "asleep.h"
 #include "fault.h"
 #include "probe.h"
@@ -28,7 +28,8 @@ Test(clock, has_no_end_of_time)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The last boundary is later than a clock can show. The worker must sleep, and not spin for it. */
+/* The last tick boundary is later than a clock can show. The worker must sleep, not spin until
+ * then. */
 Test(clock, worker_sleeps_at_the_last_moment)
 {
 	struct tw_stats before = {.size = sizeof(before)};
@@ -89,7 +90,7 @@ Test(clock, belongs_to_one_engine)
 	fixture_stop(&fixture);
 	check_int(tw_clock_destroy(fixture.clock), -EBUSY);
 	check_int(tw_engine_destroy(fixture.engine), 0);
-	/* The clock is free again. */
+	/* The clock must be free again for another engine. */
 	check_int(tw_engine_create(&options, &second), 0);
 	check_int(tw_engine_destroy(second), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
@@ -146,7 +147,7 @@ Test(clock, real_one_is_monotonic)
 	real_engine_close(engine);
 }
 
-/* In real time: never early, but late if the machine is busy. */
+/* In real time, the timeout must never be early. It may be late if the machine is busy. */
 Test(clock, real_one_fires_by_itself)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -163,7 +164,7 @@ Test(clock, real_one_fires_by_itself)
 	real_engine_close(engine);
 }
 
-/* A deadline before the one that the worker sleeps for must wake it. */
+/* A deadline earlier than the one that the worker sleeps for must wake it. */
 Test(clock, real_one_is_woken_for_a_nearer_deadline)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system's clocks: never early, and never back from one thread to another. The worker must wake
- * up on them and be woken, and bad calls must be rejected.
+ * The system's clocks must never be early, and must never go back from one thread to another. They
+ * must wake the worker at its deadline, and other threads must be able to wake it. Bad calls must
+ * be rejected.
  *
- * Seen to fail: a lag of 0 (coarse) in read_… and count_from_the_end_of_a_run, and of a tenth (time
- * stamp counter) in read_… and are_never_early; a chain's end that is read without the lag, in
- * count_from_the_end_of_a_run; an offset that is stored instead of raised, in never_step_back_…; no
- * raise of the event after the exchange, in stop and with a nearer deadline; the event not read, in
- * the_worker_sleeps_….
+ * Seen to fail: a lag of 0 (coarse) in read_… and count_from_the_end_of_a_run, and a tenth of the
+ * lag (time stamp counter) in read_… and are_never_early; the end of a chain's run read without the
+ * lag, in count_from_the_end_of_a_run; an offset that is stored instead of raised, in
+ * never_step_back_…; an event that is not raised after the exchange, in stop and with a nearer
+ * deadline; an event that is not read, in the_worker_sleeps_….
  */
 #include "fault.h"
 #include "probe.h"
@@ -30,7 +31,7 @@ static struct tw_clock *clock_open(int type)
 	return clock;
 }
 
-/* The tick is one that each clock can serve. */
+/* Opens an engine with a tick that each of the clocks can serve. */
 static struct tw_engine *engine_open(struct tw_clock *clock)
 {
 	struct tw_options options;
@@ -98,8 +99,8 @@ Test(clocks, say_what_they_count)
 }
 
 /*
- * How many of 100 readings or expiries may miss the bound. If a hypervisor holds back the kernel's
- * tick, the coarse clock falls further behind than its lag, as tickwheel/clock.h says.
+ * Returns how many of 100 readings or expiries may miss the bound. If a hypervisor delays the
+ * kernel's tick, the coarse clock falls further behind than its lag (tickwheel/clock.h).
  */
 static int misses_allowed(int type)
 {
@@ -107,8 +108,8 @@ static int misses_allowed(int type)
 }
 
 /*
- * If the thread loses its processor between two readings, their difference shows that time, not the
- * clock's. So each reading is compared with a true time before it and one after it.
+ * If the thread loses its processor between two readings, their difference includes that time. So
+ * the test compares each reading with a true time before it and one after it.
  */
 Test(clocks, read_no_more_than_the_lag_behind_and_never_ahead)
 {
@@ -132,7 +133,8 @@ Test(clocks, read_no_more_than_the_lag_behind_and_never_ahead)
 	}
 }
 
-/* Each thread reads the clock, compares with the last reading of both, and leaves its own. */
+/* Each of two threads reads the clock, compares it with the last reading of either thread, and
+ * stores its own. */
 struct baton {
 	struct tw_clock *clock;
 	_Atomic int64_t last_ns;
@@ -172,7 +174,7 @@ Test(clocks, never_step_back_between_threads)
 	}
 }
 
-/* Judged by the true time of the clock, not by its own reading. */
+/* The check uses the clock's true time, not the engine's reading of it. */
 struct due {
 	int type;
 	int64_t deadline_ns;
@@ -220,7 +222,7 @@ Test(clocks, are_never_early)
 	}
 }
 
-/* A chain that counts from the end of its run. A run takes `takes_ns`. */
+/* A chain whose next deadline counts from the end of its run. Each run takes `takes_ns`. */
 struct chain {
 	int type;
 	int64_t takes_ns;
@@ -231,7 +233,8 @@ struct chain {
 
 #define CHAIN_PERIOD_NS (NS_PER_MS / 2)
 
-/* Judged by the deadline, in the engine's time, because a run begins at a boundary. */
+/* The check uses the deadline instead of the time of the run, because a run begins at a tick
+ * boundary. */
 static void chain_run(struct tw_handle self, void *argument)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -267,7 +270,7 @@ Test(clocks, count_from_the_end_of_a_run)
 		struct tw_engine *engine = engine_open(clock);
 
 		chain_check(engine, &period, (struct chain){.type = type, .takes_ns = NS_PER_MS});
-		/* The chain's next point has passed when a run ends. */
+		/* Each run is so long that the chain's next point has passed when it ends. */
 		period.mode = TW_PERIOD_FIXED_RATE;
 		period.missed = TW_MISSED_DELAY;
 		chain_check(engine, &period,
@@ -277,7 +280,8 @@ Test(clocks, count_from_the_end_of_a_run)
 	}
 }
 
-/* The worker must sleep until the deadline without a waker, in one go. */
+/* The worker must sleep until the deadline in one sleep, and wake up without a call from another
+ * thread. */
 Test(clocks, the_worker_sleeps_and_wakes_up)
 {
 	FOR_EACH_TYPE(type)
@@ -300,7 +304,8 @@ Test(clocks, the_worker_sleeps_and_wakes_up)
 }
 
 /*
- * Wakes the worker again and again, so that a wake-up left over from before would show as a turn.
+ * Wakes the worker again and again, so that a wake-up left over from an earlier round would show as
+ * an additional turn.
  */
 Test(clocks, the_worker_is_woken)
 {
@@ -390,7 +395,8 @@ Test(clocks, boottime_gives_its_descriptors_back)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Once without the first of the two descriptors, and once without the second. */
+/* The first round lacks a descriptor for the first of two that the engine needs, the second
+ * round for the second. */
 Test(clocks, boottime_without_descriptors_makes_no_engine)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);
@@ -417,7 +423,7 @@ Test(clocks, boottime_without_descriptors_makes_no_engine)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Replaces the C library's function, for tickwheel too. */
+/* Replaces the C library's function, so that tickwheel calls this one too. */
 static atomic_bool no_timer;
 
 __attribute__((visibility("default"))) int timerfd_create(clockid_t clock, int flags)
@@ -444,7 +450,7 @@ Test(clocks, boottime_without_its_timer_is_not_supported)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A rejected create must not take memory. A good one allocates once. */
+/* A rejected create must not allocate. A good one allocates once. */
 Test(clocks, rejected_create_takes_no_memory)
 {
 	static struct fault memory;

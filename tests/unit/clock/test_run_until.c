@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_engine_run_until: virtual time goes from one due time to the next, with a worker and in loop
- * mode, with both wheels.
+ * tw_engine_run_until must move virtual time from one due time to the next, with a worker and in
+ * loop mode, with both wheels.
  *
- * Seen to fail: a clock that goes to the end at once; no run at the last time; a worker that is
- * not flushed before the next due time is asked for.
+ * Seen to fail: a clock that moves to the end at once; no run at the last time; a worker that is
+ * not flushed before the next due time is read.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -22,7 +22,7 @@ static int code_inside;
 static void on_run(struct tw_handle self, void *arg);
 static const struct tw_kind run_kind = TW_KIND(on_run, NULL);
 
-/* Notes the time. With an argument it schedules itself again, that many times. */
+/* Records the time of the run. Then schedules itself again, as often as its argument says. */
 static void on_run(struct tw_handle self, void *arg)
 {
 	intptr_t left = (intptr_t)arg;
@@ -49,7 +49,7 @@ static void open_loop(void)
 	fixture_open(&fixture, &options);
 }
 
-/* In both modes a timeout has run at this time, and not before. */
+/* Each run must be between `least_ns` and `most_ns` later than its time, in both modes. */
 static void check_chain(int64_t least_ns, int64_t most_ns)
 {
 	again_ns = TW_HOURS(1);
@@ -75,7 +75,7 @@ Test(run_until, a_chain_of_callbacks_runs_at_its_times_in_a_loop)
 	check_chain(0, TW_MS(1));
 }
 
-/* Scheduled in any order, run in order of their deadlines. */
+/* Timeouts that are scheduled in any order must run in the order of their deadlines. */
 static void check_crowd(void)
 {
 	for (int i = 0; i < 40; i++)

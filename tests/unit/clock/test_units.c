@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units of time: constants, signs, fractions, and numbers of every type.
+ * The macros for units of time: constants, signs, fractions, and numbers of every type.
  *
- * Seen to fail: a factor without its type (an int overflows), a fraction that is cut off before the
- * multiplication.
+ * Seen to fail: a factor without a 64-bit type (an int overflows); a fraction that is cut off
+ * before the multiplication.
  */
 #include "check.h"
 

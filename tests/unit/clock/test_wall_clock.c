@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B20: a step of the wall clock must not touch the engine. This program replaces the C library's
- * clock_gettime: its CLOCK_REALTIME jumps an hour to and fro at every read.
+ * B20: a step of the wall clock must not affect the engine. This program replaces the C library's
+ * clock_gettime. Its CLOCK_REALTIME jumps an hour back or forth at every read.
  *
- * Seen to fail: with CLOCK_REALTIME as the engine's clock, and as the clock of its waits alone.
+ * Seen to fail: with CLOCK_REALTIME as the engine's clock, and as the clock of its waits only.
  */
 #include "probe.h"
 

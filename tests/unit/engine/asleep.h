@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for what another thread does: until it sleeps in the kernel, as it does when a call of the
- * library makes it wait, or until it has changed the engine's state. So a test needs no guess of how
- * long the thread takes to get there. A thread that ends instead of sleeping is reported at once.
+ * Waits for another thread. Either until it sleeps in the kernel, as it does when a call of the
+ * library makes it wait, or until it has changed the engine's state. So a test need not guess how
+ * long the thread takes. If a thread ends instead of sleeping, the wait ends at once.
  */
 #ifndef TESTS_ASLEEP_H
 #define TESTS_ASLEEP_H
@@ -14,10 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's number of a thread; 0 until it has announced itself. */
+/* The kernel's id of a thread; 0 until the thread has announced itself. */
 typedef atomic_int asleep_thread;
 
-/* The thread calls this right before the call that is to wait. */
+/* The thread calls this right before the call in which it should wait. */
 static inline void asleep_announce(asleep_thread *thread)
 {
 	atomic_store(thread, (int)syscall(SYS_gettid));
@@ -59,7 +59,7 @@ static inline bool asleep_await(asleep_thread *thread)
 	return false;
 }
 
-/* Returns false if the engine does not get to that state within PATIENCE_NS. */
+/* Returns false if the engine does not reach that state within PATIENCE_NS. */
 static inline bool engine_state_await(struct tw_engine *engine, int state)
 {
 	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;

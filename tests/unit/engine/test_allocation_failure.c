@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a tour of the library while the allocator fails at its k-th call, for every k. Each k has a
- * fresh process. No call may crash, each must return a code, and no accepted timeout may be lost.
- * When there is memory again, the engine must be usable.
+ * Calls many functions of the library while the allocator fails at its k-th call, for every k. Each
+ * k has a new process. No call may crash, each must return a code, and no accepted timeout may be
+ * lost. When there is memory again, the engine must be usable.
  */
 #include "child.h"
 #include "fault.h"
@@ -102,7 +102,7 @@ static void tour_fill(struct tour *tour)
 static void tour_expire(struct tour *tour)
 {
 	need(tw_clock_set(tour->clock, 20 * NS_PER_MS) == 0);
-	/* If a worker cannot get memory for its wheel, it keeps its timeouts for later. */
+	/* A worker that gets no memory for its wheel keeps its timeouts until there is some. */
 	sleep_ns(5 * NS_PER_MS);
 	fault_disarm(&tour->fault);
 	need(tw_engine_flush(tour->engine, PATIENCE_NS) == 0);
@@ -167,7 +167,7 @@ static int tour_in_child(long long k, long long count)
 	return WEXITSTATUS(status);
 }
 
-/* Tries every k until the tour needs fewer than k calls. */
+/* Tries k = 1, 2, … until the tour makes fewer than k allocations. */
 static void check_every_k(long long count)
 {
 	long long k = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The default engine: made once, by the options that were set before, and there until the exit.
- * Each test has a process of its own.
+ * The default engine is made once, with the options that were set before, and exists until the
+ * process exits. Each test has a process of its own.
  *
- * Seen to fail: options that are accepted after the engine exists; a destroy that is accepted; a stop
- * that does not join the worker's thread, or does not end the watch for dates. ThreadSanitizer
- * reports both of these too.
+ * Seen to fail: options that are accepted after the engine exists; a destroy that is accepted; a
+ * stop that does not join the worker's thread, or does not end the watch for dates. ThreadSanitizer
+ * reports both of these, too.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -68,7 +68,8 @@ Test(default_engine, bad_options_change_nothing)
 	stop();
 }
 
-/* A clock that has an engine already cannot serve another one. */
+/* The creation fails because the clock already belongs to another engine. When the clock is
+ * free, the next call must try again. */
 Test(default_engine, a_creation_that_fails_is_tried_again)
 {
 	struct tw_options options;
@@ -86,14 +87,15 @@ Test(default_engine, a_creation_that_fails_is_tried_again)
 	stop();
 }
 
-/* Destructors of thread data run at the very end of a thread. */
+/* Destructors of thread data run at the very end of a thread, so one that sleeps makes the
+ * thread end late. */
 static pthread_key_t slow_end;
 static atomic_int ended;
 
 static void end_slowly(void *unused)
 {
 	(void)unused;
-	/* So long that a stop which does not wait for the thread has returned. */
+	/* A stop that does not wait for the thread returns before this time is over. */
 	(void)usleep(20000);
 	atomic_store(&ended, 1);
 }
@@ -117,7 +119,7 @@ Test(default_engine, a_stop_waits_for_the_end_of_the_thread)
 	stop();
 }
 
-/* A stop in the thread's last destructors must not wait for itself. */
+/* A destructor on the worker's own thread calls stop. Stop must not wait for its own thread. */
 static void end_with_a_stop(void *unused)
 {
 	(void)unused;
@@ -150,7 +152,7 @@ Test(default_engine, two_threads_may_stop_it_at_once)
 	check_int(pthread_join(other, NULL), 0);
 }
 
-/* The threads of this process that the kernel knows. */
+/* Returns the number of entries for this process's threads in /proc. */
 static int threads_alive(void)
 {
 	DIR *folder = opendir("/proc/self/task");
@@ -168,7 +170,7 @@ static void *nothing(void *unused)
 	return unused;
 }
 
-/* ThreadSanitizer makes a thread of its own together with the first one of the program. */
+/* Makes a first thread before counting, because ThreadSanitizer then makes one of its own, too. */
 static int threads_before(void)
 {
 	pthread_t first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator hook, the cap, the reservation, and B21: cancelled timeouts hold no memory.
+ * The allocator hook, the memory cap, the reservation, and B21: cancelled timeouts must not keep
+ * memory.
  *
  * Seen to fail: b21 with a cancel that leaves the timeout in its slot until it is due.
  */
@@ -41,7 +42,7 @@ Test(memory, allocator_serves_engines_and_slabs)
 	check_at_least(fault.calls, 2);
 	check_at_least(fault.live_bytes, (long long)slab_bytes);
 	fixture_close(&fixture);
-	/* The slabs stay. The engine's own memory is given back. */
+	/* The slabs stay allocated. The engine's own memory is given back. */
 	check_int(tw_memory_slab_bytes(), slab_bytes);
 	check_at_least(fault.live_bytes, (long long)slab_bytes);
 	check_int(fault.bad_releases, 0);
@@ -226,7 +227,8 @@ Test(memory, b21_a_hundred_thousand_cancelled_at_once_serve_again)
 	fixture_close(&fixture);
 }
 
-/* 100 k/s for 300 s of virtual time, cancelled while pending. No memory may pile up. */
+/* A stream of 100,000 timeouts per second for 300 s of virtual time. Each is cancelled while it
+ * is pending. Memory must not grow. */
 Test(memory, b21_a_stream_of_cancelled)
 {
 	struct tw_options options = fixture_options();
@@ -239,7 +241,7 @@ Test(memory, b21_a_stream_of_cancelled)
 	options.check = TW_CHECK_NONE;
 	fixture_open(&fixture, &options);
 	for (i = 0; i < 1000000; i++) {
-		/* This one is a tick old, so it is in the wheel. */
+		/* The timeout was scheduled a tick ago, so it is in the wheel. */
 		if (i >= 100)
 			check_int(tw_cancel(handles[i % 100]), TW_CANCEL_DONE);
 		handles[i % 100] =

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library rejects calls that a program must not make. It logs one warning in words per engine
- * and kind of misuse, and nothing for a normal result.
+ * The library rejects calls that a program must not make. It logs one warning for each engine and
+ * each kind of misuse, and nothing for a normal result.
  *
- * Seen to fail: a warning at each call; one warning for all engines; the warning used up while no
- * log was set; a warning for a handle of zeros, or for a stale one.
+ * Seen to fail: a warning at each call; one warning for all engines; a misuse while no log was set
+ * that prevents the later warning; a warning for a handle of zeros, or for a stale one.
  */
 #include "child.h"
 #include "probe.h"
@@ -31,7 +31,7 @@ static bool told(const char *words)
 	return strstr(last, words) != NULL;
 }
 
-/* `count` warnings so far, and the last one contains these words. */
+/* Checks that there were `count` warnings so far, and that the last one contains these words. */
 #define check_told(count, words)                                                                   \
 	do {                                                                                       \
 		check_int(lines, (count));                                                         \
@@ -89,7 +89,7 @@ static void on_inside(struct tw_handle self, void *arg)
 	check_int(lines, 5);
 }
 
-/* The engine is in loop mode, so that the callback runs on the thread of the test. */
+/* The engine is in loop mode, so the callback runs on the test's own thread, which may assert. */
 Test(misuse, calls_inside_a_callback_return_edeadlk)
 {
 	static const struct tw_kind kind = TW_KIND(on_inside, NULL);
@@ -236,7 +236,7 @@ static size_t keep(void *context, const struct tw_due *due, size_t count)
 	return count > 0;
 }
 
-/* Seen to fail: with one text, "was run already", for all of them. */
+/* Seen to fail: with the same text, "was run already", for all states. */
 Test(misuse, due_run_names_what_the_timeout_does)
 {
 	struct fixture fixture;

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* The options as a newer header might declare them. */
+/* The options as a newer version of the header might declare them. */
 struct newer_options {
 	struct tw_options known;
 	uint64_t unknown[4];
@@ -124,7 +124,8 @@ Test(options, slots_of_zero_or_absurd_are_rejected)
 	check_accepted(&options);
 }
 
-/* The slots of a hashed wheel. The limit also holds for the other wheel, although it has none. */
+/* The slots of a hashed wheel. The limit applies to the hierarchical wheel too, although it does
+ * not use the option. */
 Test(options, tick_times_slots_overflows)
 {
 	struct tw_options options = defaults();
@@ -249,7 +250,8 @@ Test(options, spin_beyond_a_millisecond_is_rejected)
 	check_accepted(&options);
 }
 
-/* No other thread would get the CPU to end the spin. */
+/* A real-time thread that spins on its only CPU must be rejected, because no other thread could
+ * run there to end the spin. */
 Test(options, spin_of_a_real_time_class_on_one_cpu)
 {
 	const int32_t classes[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
@@ -274,7 +276,7 @@ Test(options, spin_of_a_real_time_class_on_one_cpu)
 	options.scheduling_priority = 1;
 	CPU_SET(1, &cpus);
 	check_accepted(&options);
-	/* Without a CPU set the worker inherits the CPUs of this thread. */
+	/* Without the option cpu_set, the worker inherits the CPUs of this thread. */
 	options.cpu_set = NULL;
 	options.cpu_set_bytes = 0;
 	check_int(sched_getaffinity(0, sizeof(own), &own), 0);

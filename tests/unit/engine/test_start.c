@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start is failure-atomic. Tests the thread hook, its failures (B4), and schedules that are
- * accepted meanwhile.
+ * A start either succeeds or leaves the engine as it was. The tests use thread hooks that fail
+ * (B4), and schedules that are accepted during a start.
  *
  * Seen to fail: b02 with a start that waits until another thread's start has ended; b03 with a stop
- * that makes STOPPED of STARTING; b04 with an engine that stays STARTING when the hook has failed.
+ * that changes STARTING to STOPPED; b04 with an engine that stays STARTING when the hook has
+ * failed.
  */
 #include "probe.h"
 
@@ -16,7 +17,7 @@ struct maker {
 	int failures;
 	int error;
 	int calls;
-	/* The hook schedules so many timeouts, while the engine is starting. */
+	/* The hook schedules this many timeouts while the engine is starting. */
 	int meanwhile;
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -104,8 +105,8 @@ Test(start, b04_failure_comes_back_and_the_engine_stays_usable)
 }
 
 /*
- * If a thread cannot be made for lack of resources, the code is -ENOMEM, because -EAGAIN is the
- * limit's.
+ * If the system lacks resources for a thread (EAGAIN), start returns -ENOMEM, because -EAGAIN means
+ * the limit of pending timeouts.
  */
 Test(start, negative_and_positive_hook_errors)
 {
@@ -125,8 +126,8 @@ Test(start, negative_and_positive_hook_errors)
 }
 
 /*
- * After a failure the engine is as before, so it can be freed. It cannot if it has accepted a
- * timeout.
+ * After a failed start the engine can be destroyed, because it is as before. It cannot be if it has
+ * accepted a timeout.
  */
 Test(start, destroy_after_a_failed_start)
 {
@@ -145,7 +146,7 @@ Test(start, destroy_after_a_failed_start)
 	maker_close(&maker, &fixture);
 }
 
-/* Ends the first thread that calls it, and makes none for the others. */
+/* Ends the first thread that calls it. Makes no worker for later callers. */
 static int exiting_hook(void *context, void *(*body)(void *arg), void *arg)
 {
 	bool *exited = context;
@@ -164,7 +165,7 @@ static void *starter_main(void *engine)
 	return NULL;
 }
 
-/* If a hook ends its thread, the start must have failed. */
+/* If the hook ends the calling thread, the start must count as failed. */
 Test(start, the_hook_ends_the_thread)
 {
 	struct tw_options options = fixture_options();
@@ -254,7 +255,7 @@ Test(start, lazy_start_that_accepts_meanwhile)
 	maker_close(&maker, &fixture);
 }
 
-/* B2: while one thread is stuck in making the worker, no other caller may wait for it. */
+/* B2, the defect: while one thread is held in the thread hook, other callers wait for it. */
 struct stuck {
 	sem_t entered;
 	sem_t leave;
@@ -318,7 +319,7 @@ Test(start, b02_schedule_does_not_wait_for_a_start)
 	fixture_close(&fixture);
 }
 
-/* B3: stop comes between the change of state and the start of the thread. */
+/* B3: a stop comes between the change of state and the start of the thread. */
 Test(start, b03_stop_while_the_thread_is_made)
 {
 	struct stuck stuck = {.first = -1};

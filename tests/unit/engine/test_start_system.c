@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start with the real pthread_create, which this program can make fail. Also a worker that ends in
- * a callback.
+ * Start with the system's pthread_create, which this program can make fail. Also a worker whose
+ * thread ends in a callback.
  *
  * Seen to fail: b04 with an engine that stays STARTING when the thread cannot be made; b10 with a
- * death that is not reported, and with a dead worker's engine that still counts as running.
+ * worker's death that is not reported, and with an engine that still counts as running after it.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -70,7 +70,7 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 
 static const struct tw_log log_to_count = {on_log, NULL};
 
-/* B10: when the worker has died, every later call must report it. */
+/* B10: when the worker has died, every later call must return an error for it. */
 Test(start_system, b10_callback_that_ends_the_thread)
 {
 	struct fixture fixture;
@@ -91,7 +91,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	check_int(tw_engine_pending(fixture.engine), 3);
-	/* The state changes first, and the log line comes last. */
+	/* The library changes the state first and logs last. */
 	check_true(wait_until_at_least(&log_lines, 1));
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 3);
@@ -102,7 +102,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 	fixture_close(&fixture);
 }
 
-/* Other timeouts of the same tick must not be lost when the thread ends. */
+/* When a callback ends the thread, the other timeouts of the same tick must not be lost. */
 Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
 {
 	struct fixture fixture;

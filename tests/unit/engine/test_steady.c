@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After warm-up nothing may allocate, and no page may be touched for the first time: schedule,
- * cancel, transfer and expire, and the runs of chains. This program replaces the C library's malloc
- * and mmap, and counts their calls. getrusage reports page faults. One window of three must have
- * none, because the kernel's own page migration counts as faults, too.
+ * After a warm-up, schedule, cancel, transfer, expiry and the runs of chains must not allocate, and
+ * must not touch a page for the first time. This program replaces the C library's malloc and mmap,
+ * and counts their calls. getrusage reports page faults. Of three windows, one must be without any
+ * fault. (The kernel's own page migration counts as faults, too.)
  */
 #include "probe.h"
 
@@ -60,7 +60,8 @@ enum { COUNT = 20000, WINDOWS = 3 };
 static struct tw_handle handles[COUNT];
 static atomic_int runs;
 
-/* Half of the timeouts are cancelled (half of these before transfer), the other half expires. */
+/* Half of the timeouts are cancelled, half of these before their transfer. The other half
+ * expires. */
 static void use_once(struct fixture *fixture)
 {
 	int i;
@@ -81,7 +82,7 @@ static void use_once(struct fixture *fixture)
 	}
 }
 
-/* Many rounds, so that each slot of the small wheel has had its most timeouts. */
+/* Many rounds, so that each slot of the small wheel has held its largest number of timeouts. */
 static void warm_up(struct fixture *fixture)
 {
 	int i;
@@ -129,7 +130,8 @@ static void on_again(struct tw_handle self, void *arg)
 
 static const struct tw_kind again_kind = TW_KIND(on_again, NULL);
 
-/* Chains that run thousands of times, also with intervals of their own, and that come and go. */
+/* Chains that run thousands of times, chains whose callbacks set the interval, and chains that
+ * are scheduled and cancelled. */
 static void repeat_once(struct fixture *fixture)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -203,7 +205,8 @@ Test(steady, no_page_fault)
 	fixture_close(&fixture);
 }
 
-/* The counters must see allocations and faults, because otherwise a zero means nothing. */
+/* The counters must notice an allocation and a fault. Otherwise a zero in the other tests would
+ * mean nothing. */
 Test(steady, counters_see_allocations_and_faults)
 {
 	long before_allocations = atomic_load(&allocations);

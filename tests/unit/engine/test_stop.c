@@ -45,7 +45,8 @@ Test(stop, hands_back_what_was_not_transferred)
 	fixture_close(&fixture);
 }
 
-/* If a timeout is overdue at the stop, it has run, or is handed back with a negative rest. */
+/* A timeout that is overdue at the stop must have run, or be handed back with a negative
+ * remaining time. */
 Test(stop, overdue_is_unexpired_or_has_run)
 {
 	struct fixture fixture;
@@ -192,7 +193,7 @@ Test(stop, times_out_while_a_callback_blocks)
 	fixture_close(&fixture);
 }
 
-/* A hand-back hook may do all that a callback may. */
+/* A hand-back hook may make the same calls as a callback. */
 struct curious {
 	struct tw_engine *engine;
 	atomic_int schedule;

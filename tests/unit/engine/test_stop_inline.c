@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop that does the worker's last work itself, because no thread can be made. Also memory that
+ * A stop that does the worker's last work itself, because no thread can be made. Also memory that
  * only stop gives back.
  *
- * Seen to fail: the thread's worker not reset, or reset to none (both `…_afterwards` and
- * `…_another_engine`); its run not restored; no reclaim in finish, or only one batch of it
- * (`timeouts_in_a_cancel_queue_are_given_back`); cancelled timeouts not given back
+ * Seen to fail: the thread's worker not restored after the stop, or reset to none (both
+ * `…_afterwards` and `…_another_engine`); its run not restored; no reclaim in finish, or only one
+ * batch of it (`timeouts_in_a_cancel_queue_are_given_back`); cancelled timeouts not given back
  * (`timeouts_cancelled_in_ingress_are_given_back`).
  */
 #include "probe.h"
@@ -22,7 +22,7 @@ struct scarce {
 	int detach;
 };
 
-/* A schedule is accepted while the thread is being made. Then it cannot be made. */
+/* Accepts a schedule while the engine is starting, and then fails to make the thread. */
 static int failing_hook(void *context, void *(*body)(void *), void *arg)
 {
 	struct scarce *scarce = context;
@@ -45,7 +45,7 @@ static void scarce_open(struct scarce *scarce)
 	check_int(tw_engine_pending(scarce->engine), 1);
 }
 
-/* Each thread that makes the hand-back must count as the worker. */
+/* Each thread that hands timeouts back must count as the worker meanwhile. */
 static void on_scarce_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			   void *arg, int64_t remaining_ns)
 {
@@ -81,7 +81,8 @@ Test(stop_inline, the_thread_is_its_own_afterwards)
 	check_int(tw_engine_destroy(scarce.engine), 0);
 }
 
-/* If a worker does another engine's last work, it must stay the worker of its own engine. */
+/* If a worker does the last work of another engine, it must still be the worker of its own
+ * engine afterwards. */
 struct host {
 	struct fixture fixture;
 	struct scarce guest;
@@ -129,7 +130,8 @@ Test(stop_inline, in_a_callback_of_another_engine)
 
 enum { PEERS = 200, ROUNDS = 400 };
 
-/* If each round lost its timeouts, that would be more than a slab. */
+/* Runs many rounds. If each round lost its timeouts, all rounds together would need more than
+ * one slab. */
 static void check_nothing_lost(void (*round)(void))
 {
 	uint64_t bytes;
@@ -141,7 +143,8 @@ static void check_nothing_lost(void (*round)(void))
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-/* Cancelled before transfer, they are in ingress at the stop. No hand-back may report them. */
+/* Timeouts that were cancelled before their transfer are in ingress at the stop. They must not
+ * be handed back. */
 static void ingress_round(void)
 {
 	struct fixture fixture;
@@ -164,7 +167,7 @@ Test(stop_inline, timeouts_cancelled_in_ingress_are_given_back)
 }
 
 /*
- * A callback cancels the timeouts that are due with it. They have left the wheel, and only the
+ * A callback cancels the timeouts that are due with it. They have left the wheel, so only the
  * cancel queue holds them. The last callback waits for the stop, so that no turn reclaims them
  * before.
  */

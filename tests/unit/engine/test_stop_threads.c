@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop with several threads or from inside a callback.
+ * Stop by several threads at once, or from inside a callback.
  *
  * Seen to fail: b01 without the grace period before the last look at ingress; b07 with a hand-back
  * that does not run the finaliser; b11 with a wait that ignores its bound, with a second stop that
@@ -113,7 +113,8 @@ Test(stop_threads, from_a_callback_is_rejected)
 }
 
 /*
- * B7: the finaliser must run for each timeout that stop hands back, because it frees the resources.
+ * B7: the finaliser must run for each timeout that stop hands back, because it frees the timeout's
+ * resources.
  */
 Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 {
@@ -173,7 +174,8 @@ Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 	fixture_close(&fixture);
 }
 
-/* Producers schedule while stop comes. Each accepted timeout must be accounted for. */
+/* Producers schedule while another thread stops the engine. Each accepted timeout must end
+ * exactly once. */
 struct producer {
 	struct tw_engine *engine;
 	pthread_t thread;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that come and go: attach, detach, and the memory that a thread gives back at its end. */
+/* Threads that begin and end: attach, detach, and the memory that a thread gives back when it
+ * ends. */
 #include "probe.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@ static struct fixture fixture;
 static atomic_int failures;
 static atomic_int runs;
 
-/* Some timeouts expire, some are cancelled. The thread ends at once. */
+/* A thread that schedules, cancels some of its timeouts, and ends at once. */
 static void *short_life(void *arg)
 {
 	struct tw_handle handle = {0};
@@ -71,7 +72,8 @@ Test(threads, detached_thread_gives_its_memory_back)
 	check_constant_memory(short_attached_life);
 }
 
-/* Cancels 16 timeouts in the ring: as many as a thread keeps warm for its next schedules. */
+/* Cancels 16 timeouts in the ring. That is the number of blocks that a thread keeps warm for its
+ * next schedules. */
 static void *warm_life(void *arg)
 {
 	struct tw_handle handle[16];
@@ -87,8 +89,8 @@ static void *warm_life(void *arg)
 }
 
 /*
- * So many threads that their warm blocks would be more than a slab. Seen to fail: the warm blocks
- * not given back.
+ * Runs so many threads that their warm blocks would need more than a slab. Seen to fail: with warm
+ * blocks that are not given back.
  */
 Test(threads, end_gives_back_what_was_kept_warm)
 {
@@ -122,7 +124,7 @@ Test(threads, attach_twice_and_use_after_detach)
 	fixture_close(&fixture);
 }
 
-/* The counts of a thread must outlive it. */
+/* The counts of a thread must remain after it has ended. */
 Test(threads, counters_survive_their_thread)
 {
 	fixture_open(&fixture, NULL);
@@ -134,7 +136,8 @@ Test(threads, counters_survive_their_thread)
 	fixture_close(&fixture);
 }
 
-/* Keys made before and after the library's, so that their destructors run on both sides of ours. */
+/* The test makes one key before the library's key and one after it. So their destructors run
+ * before and after the library's. */
 #if defined(__SANITIZE_THREAD__)
 #define IS_TSAN 1
 #elif defined(__has_feature)
@@ -143,7 +146,8 @@ Test(threads, counters_survive_their_thread)
 #define IS_TSAN 0
 #endif
 #if IS_TSAN
-/* ThreadSanitizer itself ends the thread in the last of the system's four rounds. */
+/* ThreadSanitizer ends its own part of the thread in the last of the system's four rounds of
+ * destructors. */
 #define ROUNDS 2
 #else
 #define ROUNDS 4
@@ -200,7 +204,7 @@ Test(threads, schedule_from_destructors_before_and_after_ours)
 	fixture_close(&fixture);
 }
 
-/* Threads that outlive an engine and use the next one. */
+/* Threads that exist longer than an engine, and use the next one. */
 static atomic_int phase;
 
 static void *long_life(void *arg)
@@ -237,7 +241,7 @@ Test(threads, thread_may_outlive_many_engines)
 	check_int(failures, 0);
 }
 
-/* One thread schedules, another one cancels. */
+/* One thread schedules, and another one cancels. */
 enum { CROSS = 20000 };
 
 static struct tw_handle cross_handles[CROSS];

@@ -2,9 +2,9 @@
 /*
  * When the worker takes a turn, and which work it leaves when its engine is closed.
  *
- * Seen to fail: a worker that goes on with a batch after stop has closed the engine; a park that is
- * counted when it is over; a wake-up for each unit of timeouts; a batch that ends with each lane's
- * share; callbacks that go on while ingress is full.
+ * Seen to fail: a worker that finishes a batch after stop has closed the engine; a park that is
+ * counted only when it is over; a wake-up for each unit of timeouts; a batch that ends with each
+ * lane's share; callbacks that go on while ingress is full.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -44,14 +44,14 @@ Test(turns, what_is_due_and_has_not_begun_is_unexpired)
 	check_int(tw_engine_stop(fixture.engine, count_back, NULL, 0), -ETIMEDOUT);
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
-	/* If the gate was not the first, the timeouts before it have run. */
+	/* If other timeouts came before the gate, they have run. */
 	check_int(atomic_load(&runs) + atomic_load(&unexpired), BATCH);
 	check_at_least(atomic_load(&unexpired), 1);
 	check_int(tw_engine_destroy(fixture.engine), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-/* So many timeouts may be in units that the worker has not seen. */
+/* As many timeouts as may be in units that the worker has not seen. */
 enum { UNSEEN = 64 * 1024 };
 
 struct look {
@@ -67,7 +67,7 @@ static void look_callback(struct tw_handle self, void *arg)
 	atomic_store(&look->turns, stats_of(look->engine).turns);
 }
 
-/* While one callback runs, ingress becomes full. A turn must empty it before the next callback. */
+/* While a callback runs, ingress becomes full. A turn must empty it before the next callback. */
 Test(turns, full_ingress_comes_between_callbacks)
 {
 	static const struct tw_kind looking = TW_KIND(look_callback, NULL);
@@ -95,7 +95,7 @@ Test(turns, full_ingress_comes_between_callbacks)
 	fixture_close(&fixture);
 }
 
-/* In virtual time no timer wakes the worker, so it stays in the park that the test must see. */
+/* In virtual time no timer wakes the worker, so it stays parked while the test looks. */
 Test(turns, a_park_counts_while_it_lasts)
 {
 	struct fixture fixture;
@@ -114,8 +114,8 @@ static void on_announce(struct tw_handle self, void *arg)
 }
 
 /*
- * The kernel no longer reports a thread as asleep when the call that woke it returns. So the worker
- * has been woken by none of them if it is asleep afterwards, in the same park.
+ * When a call that wakes a thread returns, the kernel no longer reports that thread as asleep. So
+ * if the worker is asleep afterwards, in the same park, no call has woken it.
  */
 Test(turns, a_few_units_wake_nobody)
 {
@@ -149,7 +149,8 @@ static void *schedule_one(void *argument)
 										    : NULL;
 }
 
-/* One of two lanes has much more than its share of a batch. Flush must wait for all its entries. */
+/* One of two lanes has far more entries than its share of a batch. Flush must wait for all of
+ * them. */
 Test(turns, a_batch_is_used_up_by_who_has_more)
 {
 	static atomic_int runs;
@@ -184,7 +185,8 @@ Test(turns, the_wheels_memory_is_told)
 }
 
 /*
- * The worker stands in a callback while five come. Otherwise one of its turns might find only some.
+ * A callback holds the worker while five timeouts are scheduled. Otherwise a turn might transfer
+ * only some of them.
  */
 Test(turns, the_largest_transfer_is_kept)
 {

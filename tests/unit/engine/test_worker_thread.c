@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker as the system sees it: name, signal mask, CPUs, scheduling class. */
+/* The worker's thread as the system shows it: name, signal mask, CPUs, scheduling class. */
 #include "probe.h"
 
 #include <dirent.h>
@@ -80,7 +80,7 @@ Test(worker_thread, worker_thread_has_its_name)
 	check_int(find_task("tickwheel"), 0);
 	check_true(open_running(&fixture, &options) != 0);
 	fixture_close(&fixture);
-	/* After the join it may still be on the system's list for a moment. */
+	/* For a moment after the join, the system may still list the thread. */
 	while (find_task("tickwheel") != 0)
 		sched_yield();
 }
@@ -114,7 +114,8 @@ static void check_name(const char *asked, const char *expected)
 }
 
 /*
- * Seen to fail: rejected; cut in the middle of a character; a whole character left out that fits.
+ * Seen to fail: a long name rejected; cut in the middle of a character; without a last character
+ * that would fit.
  */
 Test(worker_thread, long_name_is_cut_before_a_character_that_does_not_fit)
 {
@@ -124,7 +125,7 @@ Test(worker_thread, long_name_is_cut_before_a_character_that_does_not_fit)
 	check_name("0123456789abc\xc3\xa9z", "0123456789abc\xc3\xa9");
 	check_name("0123456789ab\xf0\x9f\x95\x90", "0123456789ab");
 	check_name("0123456789a\xf0\x9f\x95\x90.", "0123456789a\xf0\x9f\x95\x90");
-	/* Not UTF-8. */
+	/* These bytes are not UTF-8. */
 	check_name("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
 		   "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80");
 }
@@ -168,7 +169,8 @@ static void on_signal(int number)
 	atomic_store(&handled_by, (int)gettid());
 }
 
-/* The process's handler must run on a thread that does not block the signal. */
+/* The process's handler must run on a thread that does not block the signal, so never on the
+ * worker. */
 Test(worker_thread, handlers_do_not_run_on_it)
 {
 	struct tw_options options = fixture_options();
@@ -209,7 +211,7 @@ Test(worker_thread, runs_where_it_is_told)
 	fixture_close(&fixture);
 }
 
-/* After a failed start the engine must be as before, and it can be stopped. */
+/* After a failed start the engine must be as before, and stop must work. */
 static void check_start_fails(const struct tw_options *options, int error)
 {
 	struct fixture fixture;
@@ -276,7 +278,7 @@ Test(worker_thread, callbacks_run_on_it)
 
 	fixture_open(&fixture, NULL);
 	gate_hold(&fixture, &gate);
-	/* The worker is held in the callback. It is not this thread. */
+	/* A callback holds the worker, and the worker's thread must not be this one. */
 	check_true(find_task("tickwheel") != gettid());
 	gate_open(&gate);
 	fixture_close(&fixture);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor under the test's control, and a drop hook for the timeouts that it rejects. Included
+ * An executor under the test's control, and a drop hook for the timeouts that it rejects. Include
  * once per test program.
  */
 #ifndef TESTS_DISPATCH_SCENE_H
@@ -18,14 +18,14 @@ static struct {
 	struct tw_engine *engine;
 	atomic_int calls;
 	atomic_int offered;
-	size_t accept; /* at most, of each batch */
+	size_t accept; /* the most that it accepts of each batch */
 	int count;
 	struct tw_due due[QUEUE];
-	void *asked[QUEUE]; /* the arguments, in order */
+	void *asked[QUEUE]; /* the arguments of the offered timeouts, in order */
 	void (*inside)(const struct tw_due *due, size_t count);
 } executor;
 
-/* Acts like the hook of a pool that is never full. */
+/* Runs the timeouts at once, like a pool that is never full. */
 static inline void run_here(const struct tw_due *due, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -99,7 +99,8 @@ static inline void run_all(void)
 	executor.count = 0;
 }
 
-/* A hook that blocks until its gate is opened. hook_hold() returns when the hook is inside. */
+/* block() waits inside the hook until the test opens its gate. hook_hold() returns when the hook
+ * waits there. */
 static struct gate hook_gate;
 
 static inline void block(const struct tw_due *due, size_t count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the tests of executors: timeouts that count their runs, on an engine in real time that
- * dispatches to the executor under test.
+ * Shared by the tests of executors: timeouts that count their runs, on an engine in real time whose
+ * dispatch hook is that of the executor under test.
  */
 #ifndef TESTS_EXECUTOR_SCENE_H
 #define TESTS_EXECUTOR_SCENE_H
@@ -13,9 +13,9 @@
 
 struct scene {
 	struct tw_engine *engine;
-	pthread_t worker; /* where an inline callback ran */
+	pthread_t worker; /* the thread on which an inline callback ran */
 	atomic_int runs, ended, dropped;
-	atomic_int here; /* runs on the worker, or on the thread of the test */
+	atomic_int here; /* runs on the worker or on the test's thread */
 	pthread_t test;
 	atomic_bool knows_worker;
 };

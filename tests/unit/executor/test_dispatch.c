@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatch hook: an executor that accepts all, a part or nothing.
+ * The dispatch hook: an executor that accepts all timeouts, some, or none.
  *
  * Seen to fail: b08 with a worker that does not run timeouts that the hook has rejected.
  */
@@ -12,7 +12,7 @@
 
 enum { QUEUE = 1024 };
 
-/* Keeps the timeouts that it accepts until the test runs them. */
+/* An executor that keeps the accepted timeouts until the test runs them. */
 struct executor {
 	size_t accept_per_batch;
 	atomic_int calls;
@@ -175,7 +175,8 @@ Test(dispatch, run_twice_is_stale)
 }
 
 /*
- * A stale batch must not run the timeout that has the same block now, even if that is due as well.
+ * A stale struct tw_due must not run the timeout that uses the same block now, even if that timeout
+ * is due as well.
  */
 Test(dispatch, run_of_a_block_that_serves_again)
 {
@@ -234,8 +235,8 @@ Test(dispatch, cancel_wait_on_one_in_the_executor)
 }
 
 /*
- * A callback in an executor is a callback. So it may not stop the engine, and its cancel must not
- * wait.
+ * A callback in an executor has the same rules as one on the worker: it may not stop the engine,
+ * and its cancel must not wait.
  */
 struct in_executor {
 	struct tw_engine *engine;
@@ -283,7 +284,7 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* A pool of one thread that runs the timeouts it gets, as a server would. */
+/* A pool of one thread, which runs each timeout as soon as it gets it. */
 static void *pool_main(void *arg)
 {
 	atomic_int *stop = arg;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dispatched timeout was run already, and its node serves another one that waits to be run. A
- * second run of the first must be stale.
+ * A dispatched timeout has run, and its node serves another dispatched timeout that has not. A
+ * second run of the first must return stale.
  *
- * Seen to fail: with tw_due_run's look at the state alone.
+ * Seen to fail: a tw_due_run that checks the state only.
  */
 #include "probe.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that reject, block, and call back; dropped timeouts; timeouts that stay with the
- * worker.
+ * Executors that reject, block, and call the library; dropped timeouts; inline timeouts, which stay
+ * on the worker.
  *
  * Seen to fail: a timeout counted as expired twice; a chain that runs after its cancel; a drop that
- * runs the callback too; a chain that ends with a dropped run; an inline kind offered.
+ * runs the callback too; a chain that ends with a dropped run; an inline timeout offered to the
+ * executor.
  */
 #include "dispatch_scene.h"
 
 static const struct tw_kind inline_kind = TW_KIND_INLINE(NULL, NULL);
 
-/* The same as probe_final_kind, but runs on the worker. */
+/* Returns a kind like probe_final_kind that runs on the worker. */
 static struct tw_kind inline_probe_kind(void)
 {
 	struct tw_kind kind = probe_final_kind;
@@ -100,7 +101,8 @@ Test(executor, inline_chain_runs_on_the_worker)
 }
 
 /*
- * Without an executor, in a loop, and owner-only as well: an inline kind must make no difference.
+ * Without an executor, the flag for inline kinds must make no difference, even in a loop and for
+ * owner-only timeouts.
  */
 Test(executor, an_inline_kind_works_without_an_executor)
 {
@@ -135,7 +137,8 @@ Test(executor, a_hook_that_says_more_than_there_were)
 	fixture_close(&fixture);
 }
 
-/* Meanwhile the producers go on, and a stop with a timeout must report that it cannot end yet. */
+/* While the dispatch hook blocks, producers must be able to schedule. A stop with a timeout must
+ * return -ETIMEDOUT. */
 Test(executor, a_hook_that_blocks)
 {
 	struct fixture fixture;
@@ -157,7 +160,7 @@ Test(executor, a_hook_that_blocks)
 	fixture_close(&fixture);
 }
 
-/* A hook that calls the library: it may do all that a callback on the worker may. */
+/* A hook that calls the library. It may make the same calls as a callback on the worker. */
 static struct {
 	struct tw_handle peer;
 	int scheduled, cancelled, own, stopped, flushed, run, again;
@@ -195,7 +198,8 @@ Test(executor, a_hook_that_calls_back)
 		check_int(inside.own, TW_CANCEL_RUNNING);
 		check_int(inside.stopped, -EDEADLK);
 		check_int(inside.flushed, -EDEADLK);
-		/* The hook has run the timeout itself, and reports that it rejected it. */
+		/* The hook ran the timeout itself and reported it as rejected. It must not run
+		 * again. */
 		check_int(inside.run, 0);
 		check_int(inside.again, -ESTALE);
 		check_int(probe.runs, 1);
@@ -231,7 +235,8 @@ Test(executor, dropped_timeout_is_finalised_and_does_not_run)
 	fixture_close(&fixture);
 }
 
-/* The drop hook runs instead of the callback, so its schedule takes over the place of the limit. */
+/* The drop hook runs instead of the callback, so its schedule gets the dropped timeout's place
+ * under the limit. */
 Test(executor, drop_hook_may_schedule_within_the_limit)
 {
 	struct tw_options options = executor_options(TW_REJECTION_DROP, 0);
@@ -249,7 +254,7 @@ Test(executor, drop_hook_may_schedule_within_the_limit)
 	fixture_close(&fixture);
 }
 
-/* If runs of a chain are dropped, the chain must go on. */
+/* A chain must continue even if some of its runs are dropped. */
 Test(executor, dropped_runs_of_a_chain)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -282,8 +287,8 @@ Test(executor, dropped_runs_of_a_chain)
 }
 
 /*
- * If a chain is cancelled while it is offered, it must end, whatever the policy for rejected
- * timeouts.
+ * If the hook cancels a chain that is offered to it, the chain must end, whatever the policy for
+ * rejected timeouts.
  */
 static void stop_chain(const struct tw_due *due, size_t count)
 {
@@ -318,7 +323,7 @@ Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
 }
 
 /*
- * A hook that ends the worker's thread. The offered timeouts count as rejected, and stop must end
+ * The hook ends the worker's thread. The offered timeouts count as rejected, and stop must end
  * them.
  */
 static void end_thread(const struct tw_due *due, size_t count)
@@ -384,7 +389,8 @@ Test(executor, bad_kinds_are_rejected)
 	probe_init(&probe, fixture.engine);
 	kind.flags = 4;
 	check_int(tw_schedule(fixture.engine, 1, &kind, &probe, NULL), -EINVAL);
-	/* Owner-only: if there is a worker thread, only its callbacks may schedule this kind. */
+	/* An owner-only kind: in an engine with a worker thread, only callbacks on the worker
+	 * may schedule it. */
 	kind.flags = TW_KIND_FLAG_INLINE | TW_KIND_FLAG_OWNER_ONLY;
 	check_int(tw_schedule(fixture.engine, 1, &kind, &probe, NULL), -EPERM);
 	fixture_close(&fixture);

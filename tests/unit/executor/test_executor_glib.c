@@ -2,10 +2,9 @@
 /*
  * tickwheel-glib: a GThreadPool as executor.
  *
- * Seen to fail: a count of waiting timeouts that does not go down (the full queue stays full); a
- * limit that is not looked at; a pool that has fewer threads than were asked for, or none; a
- * destroy that waits for its own thread; in a forked child, a push, and a destroy that waits for
- * threads.
+ * Seen to fail: a count of waiting timeouts that does not fall (the full queue stays full); a limit
+ * that is not checked; a pool that has fewer threads than were asked for, or none; a destroy that
+ * waits for its own thread; in a forked child, a push, and a destroy that waits for threads.
  */
 #include "child.h"
 #include "executor_scene.h"
@@ -60,7 +59,8 @@ Test(executor_glib, stop_waits_for_it)
 	scene_end(&scene, executor);
 }
 
-/* The only thread stands still, and the queue takes ten. By each policy no timeout may be lost. */
+/* The pool's only thread is held, and its queue takes ten timeouts. No policy may lose a
+ * timeout. */
 Test(executor_glib, full_queue_loses_no_timeout)
 {
 	for (uint32_t rejection = TW_REJECTION_RUN; rejection <= TW_REJECTION_DROP; rejection++) {
@@ -87,7 +87,8 @@ Test(executor_glib, full_queue_loses_no_timeout)
 	}
 }
 
-/* GLib returns a pool even if it cannot make the threads. Such a pool would run nothing. */
+/* GLib returns a pool even if it cannot make the threads. Such a pool would run nothing, so
+ * create must fail. */
 Test(executor_glib, no_resources_for_its_threads)
 {
 	struct tw_glib *executor = NULL;
@@ -95,7 +96,7 @@ Test(executor_glib, no_resources_for_its_threads)
 	for (int threads = 0; threads < 3; threads++) {
 		atomic_store(&create_before, threads);
 		atomic_store(&create_error, EAGAIN);
-		/* More than may be left over from earlier pools. */
+		/* More threads than earlier pools may have left over. */
 		check_int(tw_glib_create(32, 0, &executor), -ENOMEM);
 		check_true(executor == NULL);
 		atomic_store(&create_error, 0);
@@ -104,7 +105,7 @@ Test(executor_glib, no_resources_for_its_threads)
 	check_int(tw_glib_destroy(executor), 0);
 }
 
-/* A callback destroys its own executor: the destroy would wait for its own thread. */
+/* A callback destroys its own executor. The destroy must not wait for its own thread. */
 static struct tw_glib *own;
 static atomic_int own_destroyed;
 
@@ -130,7 +131,8 @@ Test(executor_glib, destroyed_in_its_own_thread)
 	scene_end(&scene, own);
 }
 
-/* The child has none of the threads, and one of them may have held the lock. */
+/* The child has none of the pool's threads, and at the fork one of them may have held the pool's
+ * lock. */
 static void child_without_threads(void)
 {
 	const struct tw_due due = {.kind = &scene_kind};
@@ -138,8 +140,8 @@ static void child_without_threads(void)
 	child_need(tw_glib_dispatch(own, &due, 1), 0);
 	child_need(tw_glib_destroy(own), 0);
 	/*
-	 * Ends by exec, so that no leak check reads GLib's memory: only the threads' stacks
-	 * referred to it.
+	 * Ends the child by exec, so that the leak check does not see GLib's memory. Only the
+	 * stacks of the parent's threads referred to it.
 	 */
 	(void)execl("/bin/true", "true", (char *)NULL);
 }

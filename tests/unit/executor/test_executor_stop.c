@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop, with callbacks in an executor: which thread waits for them and for how long, whichever
- * thread does the work of the stop. An executor that comes too late.
+ * Stop with callbacks in an executor: which thread waits for them and for how long, whichever
+ * thread does the work of the stop. Also an executor that runs a timeout too late.
  *
  * Seen to fail: a stop of a loop, by its owner or without one, that waits too long for an executor
- * (for ever, if that needs the same thread); its hand-back a second time.
+ * (for ever, if the executor needs the same thread); a second hand-back of the same timeouts.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"
@@ -17,7 +17,7 @@ static struct tw_options loop_options(void)
 	return options;
 }
 
-/* One timeout is in the executor, and one waits. */
+/* Opens a loop with one timeout in the executor and one that waits. */
 static struct tw_handle loop_open(struct fixture *fixture, struct probe *taken,
 				  struct probe *waiting)
 {
@@ -39,7 +39,7 @@ static int stop_for(struct fixture *fixture, int64_t timeout_ns)
 	return tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, timeout_ns);
 }
 
-/* Only this thread can let the executor end, so stop must return to it in time. */
+/* Only this thread can run the executor's timeout, so stop must return in time. */
 Test(executor_stop, stop_by_the_owner_returns_in_time)
 {
 	struct probe taken, waiting;
@@ -64,8 +64,8 @@ Test(executor_stop, stop_by_the_owner_returns_in_time)
 }
 
 /*
- * Another thread has stopped the engine and waits for the owner. The owner's stop has its own time
- * limit.
+ * Another thread has stopped the engine and waits for the owner. The owner's own stop must keep its
+ * own time limit.
  */
 static asleep_thread stopping;
 
@@ -97,8 +97,8 @@ Test(executor_stop, owner_and_another_thread_both_stop_the_loop)
 }
 
 /*
- * If the loop has no owner any more, the thread that stops it does the work, and may leave it to
- * the next.
+ * If the loop no longer has an owner, a stopping thread does the work. It may leave the rest to the
+ * next stop.
  */
 Test(executor_stop, stop_of_a_loop_without_owner_does_the_work)
 {
@@ -123,7 +123,7 @@ Test(executor_stop, stop_of_a_loop_without_owner_does_the_work)
 	fixture_close(&fixture);
 }
 
-/* After its run in the executor a chain waits again. The next stop must hand it back. */
+/* A chain is pending again after its run in the executor. The next stop must hand it back. */
 Test(executor_stop, second_stop_hands_back_a_chain_of_a_loop)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -157,7 +157,8 @@ Test(executor_stop, second_stop_hands_back_a_chain_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* With a worker thread: one timeout is accepted, while the rejected ones wait for the next tick. */
+/* With a worker thread: the executor has accepted one timeout, and two rejected ones wait for
+ * the next tick. */
 Test(executor_stop, while_rejected_ones_wait)
 {
 	struct fixture fixture;
@@ -179,8 +180,8 @@ Test(executor_stop, while_rejected_ones_wait)
 }
 
 /*
- * Timeouts that the hook has rejected and kept. It runs them when the engine is gone and they have
- * ended.
+ * The hook rejects timeouts but keeps them. It tries to run them when they have ended and the
+ * engine no longer exists.
  */
 static struct {
 	struct tw_due due[3];
@@ -216,7 +217,7 @@ Test(executor_stop, run_after_destroy_returns_estale)
 	}
 }
 
-/* In loop mode the hook runs inside the owner's poll. */
+/* In loop mode the hook runs inside the owner's poll, and calls the library there. */
 static struct {
 	struct tw_engine *engine;
 	int64_t polled;

@@ -25,7 +25,7 @@ static void loop_close(uv_loop_t *loop, struct tw_uv *executor)
 	check_int(uv_loop_close(loop), 0);
 }
 
-/* Must be called on the loop's thread, which is the test's. */
+/* Must be called on the loop's thread, which is the test's thread. */
 static void engine_stop(struct scene *scene, struct tw_uv *executor)
 {
 	int result;
@@ -62,7 +62,7 @@ Test(executor_uv, runs_all_in_its_threads)
 	loop_close(&loop, executor);
 }
 
-/* The loop's own thread stops the engine when the loop has not yet taken the timeouts. */
+/* The loop's own thread stops the engine before the loop has taken the timeouts. */
 Test(executor_uv, stop_on_the_loops_thread)
 {
 	struct tw_uv *executor = NULL;
@@ -95,7 +95,7 @@ Test(executor_uv, full_queue_loses_no_timeout)
 		check_int(uv_loop_init(&loop), 0);
 		check_int(tw_uv_create(&loop, 10, &executor), 0);
 		scene_open(&scene, tw_uv_dispatch, executor, rejection);
-		/* The loop does not run meanwhile, so the queue stays full. */
+		/* The loop does not run meanwhile, so its queue stays full. */
 		for (int i = 0; i < 100; i++)
 			must_schedule(scene.engine, i % 5 * NS_PER_MS + 1, &scene_kind, &scene);
 		sleep_ns(20 * NS_PER_MS);
@@ -111,7 +111,8 @@ Test(executor_uv, full_queue_loses_no_timeout)
 	}
 }
 
-/* In loop mode all but the callbacks is on one thread. */
+/* The engine is in loop mode on the same thread as the libuv loop. Only the callbacks run on
+ * other threads. */
 static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
 {
 	struct tw_options options = fixture_options();
@@ -127,7 +128,7 @@ static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **
 	must_schedule(scene->engine, 1, &scene_kind, scene);
 }
 
-/* The timeout is handed over, but not yet given to the work queue. */
+/* Polls until the timeout has been handed to the executor. The work queue does not have it yet. */
 static void same_loop_hand_over(struct scene *scene)
 {
 	int64_t polled;
@@ -173,7 +174,8 @@ static void *stop_main(void *engine)
 	return (void *)(intptr_t)tw_engine_stop(engine, NULL, NULL, PATIENCE_NS);
 }
 
-/* The poll that ends the engine must wait for timeouts that were flushed before. */
+/* The poll that ends the engine must wait for timeouts that were flushed to the work queue
+ * before. */
 Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 {
 	struct tw_uv *executor = NULL;
@@ -196,8 +198,8 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 }
 
 /*
- * Timeouts under way are the parent's. In a child they would be under way for ever, so its close
- * must not wait for them.
+ * Timeouts that are with the executor at the fork belong to the parent. In the child they never
+ * end, so the child's close must not wait for them.
  */
 static struct tw_uv *own;
 static uv_loop_t own_loop;

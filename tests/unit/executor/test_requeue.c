@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that the executor rejects, and that are pending again until the next tick
+ * Timeouts that the executor rejects and that are pending again until the next tick
  * (TW_REJECTION_REQUEUE).
  *
  * Seen to fail: a rejected timeout offered again in the same tick, or never again; a waiter that is
- * not woken when its timeout is pending again; a kept place among the rejected ones after the
- * timeout is gone; the whole backlog offered in each tick.
+ * not woken when its timeout is pending again; a place among the rejected timeouts that stays after
+ * the timeout has ended; the whole backlog offered in each tick.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"
 
-/* A rejected timeout is pending, and must be offered once a tick. */
+/* A rejected timeout must be pending, and must be offered once per tick. */
 Test(requeue, requeued_once_a_tick)
 {
 	struct fixture fixture;
@@ -37,7 +37,7 @@ Test(requeue, requeued_once_a_tick)
 	check_int(probe.runs, 1);
 	check_int(probe.finalised, 1);
 	check_int(stats_of(fixture.engine).expired, 1);
-	/* After a long pause it must not be offered twice. */
+	/* After a long pause the timeout must be offered once, not for each missed tick. */
 	fixture_advance(&fixture, NS_PER_S);
 	check_int(executor.calls, 6);
 	fixture_close(&fixture);
@@ -68,7 +68,7 @@ Test(requeue, requeued_in_their_order)
 
 /*
  * A backlog is offered a few timeouts at a time, until the hook rejects one. If it rejects none,
- * all are offered in one tick.
+ * all of them are offered in one tick.
  */
 Test(requeue, rejected_backlog_is_offered_a_few_at_a_time)
 {
@@ -101,7 +101,8 @@ Test(requeue, rejected_backlog_is_offered_a_few_at_a_time)
 
 static int inside_cancelled;
 
-/* A finaliser on the worker runs in the middle of a rejected batch, and cancels its peers. */
+/* A finaliser on the worker, which runs in the middle of a rejected batch, cancels other
+ * timeouts of that batch. */
 static struct tw_handle peers[4];
 
 static void on_never(struct tw_handle self, void *arg)
@@ -188,7 +189,8 @@ Test(requeue, requeued_timeout_can_be_rescheduled)
 	check_int(executor.offered, 2);
 	check_int(tw_reschedule(later, 10 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	executor.accept = QUEUE;
-	/* The new deadline is past, but the timeout is filed in this tick already. */
+	/* The new deadline has passed. The reschedule files the timeout again, so it is offered
+	 * again within this tick. */
 	check_int(tw_reschedule_at(sooner, 0), TW_RESCHEDULE_DONE);
 	fixture_flush(&fixture);
 	check_int(executor.offered, 3);
@@ -219,7 +221,7 @@ Test(requeue, requeued_timeout_is_unexpired_by_stop)
 	fixture_close(&fixture);
 }
 
-/* The deadline stays, so the timeout can be late. */
+/* A rejected timeout keeps its deadline, so it can become late. */
 Test(requeue, requeued_until_it_is_late)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
@@ -239,7 +241,7 @@ Test(requeue, requeued_until_it_is_late)
 	fixture_close(&fixture);
 }
 
-/* The engine is full, because a timeout that is pending again keeps its place. */
+/* A rejected timeout keeps its place under the limit, so the engine is full. */
 Test(requeue, requeued_within_the_limit)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
@@ -291,7 +293,7 @@ Test(requeue, a_wait_for_one_that_is_rejected)
 	check_int((intptr_t)outcome, TW_CANCEL_DONE);
 	check_int(probe.runs, 0);
 	check_int(probe.end, TW_END_CANCELLED);
-	/* Flush, so that the hook has returned. */
+	/* The flush ensures that the hook has returned. */
 	fixture_flush(&fixture);
 	executor.inside = NULL;
 	fixture_close(&fixture);
@@ -318,7 +320,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	run_all();
 	fixture_flush(&fixture);
 	check_int(probe.runs, 1);
-	/* The chain is on its grid again. */
+	/* The chain must be back on its grid. */
 	fixture_advance(&fixture, 5 * NS_PER_MS);
 	check_int(executor.count, 1);
 	run_all();
@@ -328,7 +330,7 @@ Test(requeue, requeued_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* If the executor rejects an owner-only timeout, it must stay owner-only. */
+/* An owner-only timeout that the executor has rejected must still be owner-only. */
 static void *cancel_main(void *handle)
 {
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);
@@ -352,7 +354,7 @@ Test(requeue, an_owners_timeout_that_is_requeued)
 	handle = must_schedule(fixture.engine, 1, &kind, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	check_int(executor.calls, 1);
-	/* The loop must not learn that it is due before the next tick. */
+	/* next_due must not report the timeout as due before the next tick. */
 	check_int(tw_engine_next_due(fixture.engine), 2 * NS_PER_MS);
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(executor.calls, 1);

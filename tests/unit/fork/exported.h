@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All functions that the library exports, from the list that the linker has (TESTS_MAP). */
+/* Reads the names of all exported functions from the linker's list (TESTS_MAP). */
 #ifndef TESTS_EXPORTED_H
 #define TESTS_EXPORTED_H
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Asserts that each function is known. Returns the number of functions. */
+/* Asserts that `known` is true for each function. Returns the number of functions. */
 static inline int exported_check(bool (*known)(const char *name))
 {
 	FILE *map = fopen(TESTS_MAP, "r");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fixture's engine in a forked child that has taken it over. The steps are the fixture's, with
- * assertions for a child. Included once per test program.
+ * A fixture's engine in a forked child that has taken it over. These functions do the same as the
+ * fixture's, but with assertions that work in a child. Include once per test program.
  */
 #ifndef TESTS_HEIR_H
 #define TESTS_HEIR_H
@@ -43,7 +43,8 @@ static inline struct tw_stats heir_stats(const struct fixture *fixture)
 	return stats;
 }
 
-/* Stops, checks the books, destroys. The timeouts that were handed back are in `back`. */
+/* Stops the engine, checks its books, and destroys it. `back` records the timeouts that were
+ * handed back. */
 static inline void heir_close(struct fixture *fixture)
 {
 	child_need(tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, PATIENCE_NS), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In a forked child the engines belong to the parent. Every call must report that, and none may
- * hang.
+ * In a forked child the engines belong to the parent. Every call on them must return -ECHILD, and
+ * none may hang.
  *
  * Seen to fail: a worker that finishes its engine in the child
  * (callback_that_returns_in_the_child).
@@ -66,7 +66,7 @@ static void child_destroys(void)
 	child_need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
-/* A plain exit runs the destructors of threads and of the library. */
+/* A normal exit runs the destructors of thread data and of the library. */
 static void child_exits(void)
 {
 	child_uses_the_engine();
@@ -80,7 +80,7 @@ static void open_used(void)
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
-/* The child's calls must not have touched the parent. */
+/* The child's calls must not have changed anything in the parent. */
 static void close_used(void)
 {
 	check_int(probe.finalised, 0);
@@ -142,7 +142,8 @@ Test(fork, many_children_leave_the_parent_working)
 	close_used();
 }
 
-/* A callback forks, and returns in the child too. There its thread must end, and no timeout may. */
+/* A callback forks and returns in the child, too. There its thread must end, and no timeout may
+ * run or be finalised. */
 static struct {
 	atomic_int ends_in_child; /* in memory that both processes share */
 	atomic_int forked;
@@ -151,8 +152,8 @@ static struct {
 } * shared;
 
 /*
- * When the last thread ends, the process ends too. Without this, a sanitizer would report the
- * parent's memory as leaks.
+ * In the child the process ends when its last thread ends. This call prevents a sanitizer from
+ * reporting the parent's memory as leaks.
  */
 static void leave(void)
 {

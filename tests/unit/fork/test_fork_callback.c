@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback that forks and returns in the child too. The child's copy of the worker must end
- * there, and must not run the parent's timeouts.
+ * A callback forks and returns in the child, too. The child's copy of the worker must end there,
+ * and must not run the parent's timeouts.
  *
- * Seen to fail: without the worker's look at the process that it belongs to.
+ * Seen to fail: without the worker's check of the process that it belongs to.
  */
 #include "probe.h"
 #include "quiet_fork.h"
@@ -99,7 +99,7 @@ Test(fork_callback, the_child_runs_no_more)
 	fixture_close(&fixture);
 }
 
-/* If a chain has points to make up for, it must wait again in the child, and not run any more. */
+/* A chain with runs to make up for: in the child it must be pending, and must not run any more. */
 Test(fork_callback, a_chain_of_the_child_runs_no_more)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);
@@ -114,7 +114,7 @@ Test(fork_callback, a_chain_of_the_child_runs_no_more)
 	check_int(tw_schedule_periodic(fixture.engine, &period, &counting, NULL, NULL), 0);
 	fixture_advance_to(&fixture, 25 * NS_PER_MS);
 	check_int(child_await(), 0);
-	/* The points from 5 to 23 ms. */
+	/* The runs from 5 to 23 ms, every 2 ms. */
 	check_int(atomic_load(runs), 10);
 	fixture_close(&fixture);
 	check_int(fixture.back.count, 1);

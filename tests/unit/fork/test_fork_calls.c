@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls each public function in a forked child with objects of the parent, and compares the results
- * with a table. The table is compared with the list of exported functions, so that a new function
- * needs a row. All calls together must end in time, whether the worker sleeps or is in a callback
- * at the fork.
+ * with a table. The test also compares the table with the list of exported functions, so that a new
+ * function needs a row. All calls together must end in time, whether the worker sleeps or is in a
+ * callback at the fork.
  *
- * Seen to fail: without the look at the fork in tw_timeout_state, and in tw_retry_pending.
+ * Seen to fail: a tw_timeout_state, and a tw_retry_pending, that do not check for a fork.
  */
 #include "child.h"
 #include "exported.h"
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Matches any number that is not a code. */
+/* In a row, expects any number that is not an error code. */
 #define A_NUMBER INT64_C(1000000)
 
 static struct fixture fixture, looped;
@@ -470,7 +470,7 @@ Test(fork_calls, while_the_worker_stands_in_a_callback)
 	close_all();
 }
 
-/* Only if the build passes the linker's list. */
+/* Needs the linker's list, which not every build passes. */
 #ifdef TESTS_MAP
 static bool has_row(const char *name)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_fork_reinit: the parent's timeouts in a child that takes over their engine. Tests each
- * state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
+ * tw_fork_reinit: the parent's timeouts in a child that takes over their engine. There is a test
+ * for each state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
  *
  * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
- * never ends); blocks of other threads' stocks not found (memory_of_threads_that_are_gone); the
- * engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or the
- * parent's run watched instead, or measured (child_notices…).
+ * never ends); blocks in the stocks of other threads not found (memory_of_threads_that_are_gone);
+ * the engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or
+ * the parent's run watched instead, or measured (child_notices…).
  */
 #include "heir.h"
 
@@ -27,7 +27,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* In the parent the engine must be as if there had been no fork. */
+/* In the parent, the engine must continue as if there had been no fork. */
 static void close_untouched(int runs)
 {
 	check_int(probe.finalised, 0);
@@ -95,7 +95,8 @@ static void child_finalises(void)
 	child_need(probe.finalised, 1);
 	child_need(probe.end, TW_END_UNEXPIRED);
 	child_need(probe.runs, 0);
-	/* The parent is in this one's callback, so the child must not end it. */
+	/* This timeout's callback is running in the parent, so the child must not end the
+	 * timeout. */
 	child_need(other.finalised, 0);
 	heir_close(&fixture);
 	child_need(probe.finalised, 1);
@@ -115,7 +116,7 @@ static void on_held_end(void *arg, enum tw_end end)
 
 static const struct tw_kind held_kind = TW_KIND(on_held, on_held_end);
 
-/* The worker is inside the callback of `other`. */
+/* Holds the worker inside the callback of `other`. */
 static void hold(const struct tw_kind *kind)
 {
 	gate_init(&gate);
@@ -137,7 +138,7 @@ Test(reinit, finalisers_of_what_was_pending)
 	check_int(other.finalised, 1);
 }
 
-/* Calls that a finaliser must not make here, because the engine is still the parent's. */
+/* The finaliser makes calls that must fail here, because the engine still belongs to the parent. */
 static int codes[4];
 
 static void on_drop(void *arg, enum tw_end end)
@@ -208,12 +209,12 @@ Test(reinit, keeps_what_is_in_the_wheel)
 	close_untouched(1);
 }
 
-/* The worker is held, so it leaves the timeouts in the rings. */
+/* The worker is held, so the timeouts stay in the rings. */
 static void child_goes_on_beside_a_run(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_pending(fixture.engine), 1);
-	/* The run is the parent's, so the child must not wait for it. */
+	/* The run belongs to the parent, so the child must not wait for it. */
 	child_need(tw_timeout_state(second), TW_STATE_EXPIRED);
 	child_need(tw_cancel_wait(second, TW_NEVER), TW_CANCEL_EXPIRED);
 	heir_advance(&fixture, 2 * NS_PER_S);
@@ -241,7 +242,8 @@ static void child_finds_one_of_two(void)
 	child_need(tw_timeout_state(second), TW_STATE_CANCELLED);
 	child_need(tw_cancel(second), TW_CANCEL_CANCELLED);
 	heir_advance(&fixture, 2 * NS_PER_S - fixture.now_ns);
-	/* The new deadline is earlier than the first one, where the parent has it filed. */
+	/* The new deadline must count in the child. It is earlier than the one under which the
+	 * parent has filed the timeout. */
 	child_need(probe.runs, 1);
 	child_need(other.runs, 0);
 	heir_close(&fixture);
@@ -257,7 +259,7 @@ Test(reinit, cancelled_and_rescheduled_on_their_way)
 	second = must_schedule(fixture.engine, NS_PER_S, &probe_final_kind, &other);
 	fixture_advance(&fixture, NS_PER_MS);
 	(void)gate_hold(&fixture, &held);
-	/* Both wait in the ring, because the worker stands. */
+	/* The worker is held, so both changes wait in the ring. */
 	check_int(tw_cancel(second), TW_CANCEL_DONE);
 	check_int(tw_reschedule(handle, NS_PER_S), TW_RESCHEDULE_DONE);
 	in_child(child_finds_one_of_two);
@@ -284,7 +286,7 @@ Test(reinit, what_was_due_meanwhile_runs_at_once)
 	close_untouched(1);
 }
 
-/* The executors that accept have not begun the runs. */
+/* An executor that accepts timeouts and does not begin their runs. */
 static size_t accept_all(void *context, const struct tw_due *due, size_t count)
 {
 	*(struct tw_due *)context = due[0];
@@ -300,7 +302,7 @@ static void child_has_no_executor(void)
 	child_need(tw_timeout_state(handle), TW_STATE_EXPIRED);
 	child_need(tw_due_run(&accepted), -ESTALE);
 	child_need(probe.runs, 0);
-	/* The close must not wait, because nothing is in flight. */
+	/* Nothing is in flight in the child, so the close must not wait. */
 	heir_close(&fixture);
 }
 
@@ -319,7 +321,7 @@ Test(reinit, what_is_with_an_executor_has_ended)
 	fixture_close(&fixture);
 }
 
-/* Several threads schedule many timeouts. The child does not have these threads. */
+/* Several threads of the parent schedule many timeouts. The child does not have these threads. */
 
 static struct probe probes[MANY];
 
@@ -367,7 +369,7 @@ Test(reinit, keeps_what_threads_left_that_are_gone)
 	fixture_close(&fixture);
 }
 
-/* A thread that holds free blocks and stands. */
+/* A thread that holds free blocks in its stock and waits. */
 static sem_t standing, go_on;
 
 static void *hold_blocks(void *arg)
@@ -380,7 +382,7 @@ static void *hold_blocks(void *arg)
 	return arg;
 }
 
-/* The number of all blocks, without the one that the slab itself uses. */
+/* Returns the number of all blocks, without the one that each slab uses itself. */
 static int blocks_there(void)
 {
 	return (int)(tw_memory_slab_bytes() / 64 - tw_memory_slab_bytes() / (2 << 20));
@@ -395,7 +397,7 @@ static void child_uses_all_memory(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	while (tw_schedule(fixture.engine, NS_PER_S, &probe_kind, &other, NULL) == 0)
 		accepted_count++;
-	/* One more block is in use, by the timeout that was kept. */
+	/* The kept timeout uses one more block. */
 	runs_of_blocks = accepted_count + 1;
 	child_need(runs_of_blocks, blocks);
 	heir_close(&fixture);
@@ -424,7 +426,7 @@ Test(reinit, memory_of_threads_that_are_gone)
 	close_untouched(1);
 }
 
-/* With a limit, each kept timeout must have its place. */
+/* Each kept timeout must keep its place under the limit. */
 static void child_is_full(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -451,7 +453,7 @@ Test(reinit, kept_timeouts_count_towards_the_limit)
 	close_untouched(1);
 }
 
-/* The parent is in a slow run, which the child must not count as its own. */
+/* At the fork the parent is in a slow run, which the child must not count as its own. */
 static atomic_int told;
 
 static void on_slow(void *context, const struct tw_slow *slow)
@@ -499,7 +501,7 @@ static void child_watches_its_own(void)
 	child_need(tw_engine_flush(fixture.engine, PATIENCE_NS), 0);
 	heir_advance(&fixture, NS_PER_MS);
 	child_need(runs, 1);
-	/* The parent's run and this one. */
+	/* One run is the parent's, the other the child's. */
 	child_need(told, 2);
 	child_need(heir_stats(&fixture).slow, 1);
 	child_has_measured(1);
@@ -524,7 +526,7 @@ Test(reinit, child_notices_only_its_own_slow_runs)
 	close_untouched(1);
 }
 
-/* A child forks a child, and so on. Nothing may pile up. */
+/* A child forks a child, and so on. Memory must not grow from one to the next. */
 static int depth;
 
 static void child_forks_on(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The default engine in a forked child: none before tw_fork_reinit, then one of the child's own; or
- * the parent's, if the child has taken that over.
+ * The default engine in a forked child. Before tw_fork_reinit there is none. Then the child gets
+ * one of its own, or the parent's if it has taken that over.
  *
  * Seen to fail: a child that gets its parent's engine; a child that makes a second one although it
- * has taken the parent's over.
+ * has taken over the parent's.
  */
 #include "heir.h"
 

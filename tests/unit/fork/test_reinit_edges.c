@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges of a take-over: engines in each state that allows it, the flags in a state word, and the
- * rule that a child keeps nothing of the parent's engine.
+ * Edges of a take-over: engines in each state that allows it, flags in a state word at the fork,
+ * and the rule that a child keeps no memory or descriptor of the parent's engine.
  *
  * Seen to fail: STALLED, or FAILED, rejected; a state word that stays queued (a reschedule to an
  * earlier time is not filed); one that stays rescheduled after a chain's run (its grid moves by the
- * jitter); rings, wheel or descriptor of the parent's not given back, or the new wheel if it fails;
- * a call of a finaliser that does not exist; a thread that never leaves a finaliser.
+ * jitter); the parent's rings, wheel or descriptor not given back, or the new wheel if it fails; a
+ * call of a finaliser that does not exist; a thread that still counts as inside a finaliser.
  */
 #include "fault.h"
 #include "heir.h"
@@ -27,10 +27,10 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* States of engines. */
+/* The tests of engines in each state. */
 
 static bool threads_fail;
-static pthread_t made; /* the test joins it */
+static pthread_t made; /* the worker's thread, which the test joins */
 
 static int make_thread(void *context, void *(*body)(void *), void *arg)
 {
@@ -87,7 +87,7 @@ Test(reinit_edges, failed_engine_can_be_taken_over)
 {
 	struct tw_options options = fixture_options();
 
-	/* The test makes the thread, because it can then wait for its end. */
+	/* The test makes the thread itself, so that it can join it. */
 	options.thread = make_thread;
 	open_with_handlers(&options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -103,7 +103,7 @@ Test(reinit_edges, failed_engine_can_be_taken_over)
 	fixture_close(&fixture);
 }
 
-/* State words. */
+/* The tests of flags in a state word. */
 
 static void child_hastens_again(void)
 {
@@ -114,7 +114,7 @@ static void child_hastens_again(void)
 	heir_close(&fixture);
 }
 
-/* The reschedule is queued for the worker, which stands. */
+/* A callback holds the worker, so the reschedule stays queued at the fork. */
 Test(reinit_edges, reschedule_queued_at_the_fork_can_be_repeated)
 {
 	struct gate gate;
@@ -148,7 +148,7 @@ static void on_stand(struct tw_handle self, void *arg)
 
 static const struct tw_kind standing_kind = TW_KIND(on_stand, NULL);
 
-/* Each deadline must be in the first half after a point. */
+/* Each deadline must be at a point of the grid, or later by at most the jitter. */
 static void child_keeps_its_points(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -166,7 +166,8 @@ static void child_keeps_its_points(void)
 	heir_close(&fixture);
 }
 
-/* The second run is the parent's. Before it the chain was rescheduled to a point of its grid. */
+/* The second run belongs to the parent. Before it, the chain was rescheduled to a point of its
+ * grid. */
 Test(reinit_edges, a_chain_that_was_rescheduled)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
@@ -190,12 +191,12 @@ Test(reinit_edges, a_chain_that_was_rescheduled)
 	fixture_close(&fixture);
 }
 
-/* Memory and descriptors that the child gives back. */
+/* The tests of memory and descriptors that the child must give back. */
 
 static void child_leaves_slabs_alone(void)
 {
 	heir_take(&fixture, TW_REINIT_FINALISE);
-	/* The thread must no longer count as inside a finaliser. */
+	/* The detach works only if the thread no longer counts as inside a finaliser. */
 	child_need(tw_thread_detach(), 0);
 	child_need(probe.finalised, 1);
 	child_need(heir_stats(&fixture).wheel_bytes > 0, true);
@@ -211,7 +212,7 @@ Test(reinit_edges, nothing_of_the_parents_is_left)
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
 	open_with_handlers(NULL);
-	/* They need a ring, and more memory than the wheel itself. */
+	/* These timeouts need a ring, and more memory than the wheel itself. */
 	for (int i = 0; i < 5000; i++)
 		must_schedule(fixture.engine, (1 + i % 100) * NS_PER_S, &count_kind, &runs);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -245,7 +246,7 @@ Test(reinit_edges, descriptors_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* CLOCK_BOOTTIME needs its own descriptors in each process. */
+/* An engine with CLOCK_BOOTTIME needs its own descriptors in each process. */
 static struct tw_engine *real;
 
 static void child_lacks_descriptors(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layers above engines, in a child that takes the engines over. A table of keys stays the
- * parent's, and its timers must do nothing when they are due. A group is the child's if each of its
- * engines is.
+ * The layers above engines, in a child that takes the engines over. A keyed table stays the
+ * parent's, and its timers must do nothing when they are due. A group becomes the child's when the
+ * child has taken over each of its engines.
  *
- * Seen to fail: a table's timer that runs its entry without a check; a group that asks only its
+ * Seen to fail: a table's timer that runs its entry without a check; a group that checks only its
  * first engine for the pending count.
  */
 #include "heir.h"
@@ -44,7 +44,8 @@ static void child_has_no_table(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_asks_the_table();
 	child_need(tw_engine_pending(fixture.engine), 2);
-	/* One is due, the other is handed back. Neither is the child's. */
+	/* One timer is due, and the other is handed back. Neither may run its entry in the
+	 * child. */
 	heir_advance(&fixture, 2 * NS_PER_S);
 	child_makes_a_table();
 	heir_close(&fixture);
@@ -72,7 +73,7 @@ Test(reinit_layers, parents_table_is_rejected_in_the_child)
 	check_int(tw_keyed_destroy(table), 0);
 }
 
-/* The group runs in real time. */
+/* The tests of a group, in real time. */
 static struct tw_group *group;
 static struct tw_handle handles[2];
 static atomic_int runs;
@@ -105,7 +106,7 @@ Test(reinit_layers, group_works_once_the_child_has_all_its_engines)
 	for (uint32_t i = 0; i < 2; i++)
 		handles[i] = must_schedule(tw_group_engine(group, i), 3600 * NS_PER_S, &count_kind,
 					   &runs);
-	/* This thread's engine must be the first, because the child schedules on it. */
+	/* The engine of this thread must be the first, because the child schedules on that one. */
 	check_true(tw_group_here(group) == tw_group_engine(group, 0));
 	check_int(tw_engine_flush(tw_group_engine(group, 0), PATIENCE_NS), 0);
 	check_int(tw_engine_flush(tw_group_engine(group, 1), PATIENCE_NS), 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The owner of a loop forks between two polls. The child polls its own engine, and must not touch
- * the parent's descriptor. The child makes no thread, because not every emulator can.
+ * the parent's descriptor. The child makes no thread, because not every emulator supports that.
  *
  * Seen to fail: the parent's descriptor kept in the child (the parent's loop wakes up); OWNED
- * timeouts not kept; OWNED timeouts kept, but for every thread.
+ * timeouts not kept; OWNED timeouts kept, but usable by every thread.
  */
 #include "heir.h"
 
@@ -30,14 +30,14 @@ static void child_polls(void)
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	child_need(tw_timeout_state(handles[0]), TW_STATE_INIT);
-	/* It is still for the owner only, and no thread is the owner yet. */
+	/* The timeout is still owner-only, and no thread is the owner yet. */
 	child_need(tw_cancel(handles[1]), -EPERM);
 	child_need(tw_loop_enter(fixture.engine), 0);
 	fd = tw_engine_fd(fixture.engine);
 	child_need(fd >= 0, true);
 	child_need(tw_engine_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);
 	child_need(readable(fd), false);
-	/* One is for the owner only, the other for every thread. */
+	/* This timeout is owner-only, and the other one is for every thread. */
 	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
 	child_need(probes[1].finalised, 1);
 	fixture.now_ns = 4 * NS_PER_S;
@@ -64,7 +64,7 @@ Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 		probe_init(&probes[i], fixture.engine);
 		handles[i] = must_schedule(fixture.engine, (i + 1) * NS_PER_S,
 					   i == 2 ? &probe_final_kind : &owners, &probes[i]);
-		/* The first one is in the wheel, the others are fresh. */
+		/* The first timeout is in the wheel. The others are fresh. */
 		if (i == 0)
 			check_int(tw_engine_poll(fixture.engine, 0), 0);
 	}
@@ -80,7 +80,7 @@ Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 	fixture_close(&fixture);
 }
 
-/* At its end the child's own descriptor is readable. */
+/* When a timeout is due, the child's own descriptor must be readable. */
 static void child_is_woken(void)
 {
 	int fd;
@@ -108,7 +108,7 @@ Test(reinit_loop, the_parent_is_not_woken)
 	fixture_close(&fixture);
 }
 
-/* One chain waits. The other was cancelled by its own callback. */
+/* One chain is pending. The other one was cancelled by its own callback. */
 static void on_last(struct tw_handle self, void *arg)
 {
 	probe_kind.callback(self, arg);

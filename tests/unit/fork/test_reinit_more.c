@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that takes over several engines, engines of each clock, or none. Then it calls other
- * parts of the library: queues of retries, tables of keys, new engines.
+ * A child that takes over several engines, engines with each clock, or none. Then it uses other
+ * parts of the library: retry queues, keyed tables, new engines.
  *
- * Seen to fail: timeouts left unmarked if their engine was not taken over (calls accept the
- * handle); a queue of retries that asks its engine; a key's timer that runs its entry.
+ * Seen to fail: timeouts left unmarked although their engine was not taken over (calls accept the
+ * handle); a retry queue that calls its engine; a key's timer that runs its entry.
  */
 #include "heir.h"
 
@@ -48,7 +48,8 @@ static void use_memory(struct fixture *fixture)
 }
 
 /*
- * The child keeps one engine, destroys another, and takes the last one while the first is at work.
+ * The child keeps one engine, destroys another, and takes over the last one while the first is
+ * running.
  */
 static void child_takes_one_after_the_other(void)
 {
@@ -81,7 +82,7 @@ Test(reinit_more, child_takes_several_engines_one_by_one)
 	close_three();
 }
 
-/* If the child leaves an engine to its parent, the grandchild finds no timeouts in it. */
+/* If the child did not take over an engine, the grandchild finds no timeouts in it. */
 static void grandchild_takes_all(void)
 {
 	heir_take(&second, TW_REINIT_KEEP);
@@ -115,7 +116,7 @@ static void grandchild_has_them(void)
 	heir_close(&second);
 }
 
-/* If a child takes over nothing, everything must stay as it is. */
+/* If the child takes over nothing, the grandchild must find everything as it was. */
 static void child_only_forks(void)
 {
 	in_child(grandchild_has_them);
@@ -159,7 +160,7 @@ Test(reinit_more, child_makes_an_engine_of_its_own)
 	close_three();
 }
 
-/* Runs with each clock of the system. */
+/* The tests with each clock of the system. */
 static struct tw_engine *real;
 
 static void child_waits(void)
@@ -249,7 +250,7 @@ static void child_has_no_tasks(void)
 	child_need(tw_retry_complete(pending, TW_RETRY_DONE), -ECHILD);
 	child_need(tw_retry_pending(queue), -ECHILD);
 	child_need(tw_retry_destroy(queue), -EBUSY);
-	/* When their timers are due, they must do nothing. */
+	/* When the timers of the parent's retries are due, they must do nothing. */
 	heir_advance(&first, 60 * NS_PER_S);
 	child_need(attempts, 1);
 	/* A queue that the child creates must work. */
@@ -282,7 +283,8 @@ Test(reinit_more, parents_queue_of_retries_makes_no_attempt_in_the_child)
 	check_int(tw_retry_destroy(queue), 0);
 }
 
-/* Keys stay with the parent, too. test_reinit_layers.c has the case in which timers are kept. */
+/* Keyed timeouts stay with the parent, too. test_reinit_layers.c has the case in which the
+ * engine's timeouts are kept. */
 static struct tw_keyed *table;
 static atomic_int key_runs, keys_ended;
 
@@ -304,7 +306,8 @@ static void on_key_ended(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, on_key_ended);
 
-/* A table that the child creates must work. The parent's table never ends. */
+/* A table that the child creates must work. Entries of the parent's table must never end in the
+ * child. */
 static void child_uses_keys(void)
 {
 	struct tw_keyed *own = NULL;
@@ -320,7 +323,7 @@ static void child_uses_keys(void)
 	child_need(tw_keyed_destroy(table), -EBUSY);
 }
 
-/* No hook may learn of a hand-back. */
+/* No hook of a keyed timeout may be called for the hand-back. */
 static void child_finalises_no_keys(void)
 {
 	heir_take(&first, TW_REINIT_FINALISE);

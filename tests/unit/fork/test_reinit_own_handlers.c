@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that uses liburcu-bp itself and registers its fork handlers, as its manual says. A
- * child takes over the parent's engine with TW_REINIT_RCU_HANDLED, and is rejected without it.
- * During the fork another thread of the parent is inside a read-side section. Without the handlers
- * a grace period of the child would wait for it for ever.
+ * A program that uses liburcu-bp itself and registers its fork handlers, as liburcu's manual says.
+ * A child takes over the parent's engine with TW_REINIT_RCU_HANDLED, and is rejected without that
+ * flag. During the fork another thread of the parent is inside a read-side section. Without the
+ * handlers, a grace period in the child would wait for that section for ever.
  *
  * Seen to fail: without the handlers (the child hangs in tw_engine_stop).
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts that a child keeps: their grid, delay and count. At the fork they wait, or the
- * parent is in one of their runs.
+ * Periodic timeouts that a child keeps: their grid, delay and count of runs. At the fork they are
+ * pending, or the parent is in one of their runs.
  *
- * Seen to fail: a run of the parent's counted (count_of_runs_goes_on); the grid counted from the
- * take-over (a_run_of_the_parents_is_left_out); the chain's block not kept from the pool
+ * Seen to fail: a run of the parent counted (count_of_runs_goes_on); the grid counted from the
+ * take-over (a_run_of_the_parents_is_left_out); the chain's block given to the pool
  * (child_keeps_many_chains); the chain's block not given back at its end
  * (the_blocks_of_dropped_chains…).
  */
@@ -13,8 +13,8 @@
 enum {
 	MANY = 500,
 	/*
-	 * The chains' own blocks must be more than a slab, even with those that are free in the
-	 * last slab.
+	 * Enough chains that their own blocks need more than a slab, even if those that are free in
+	 * the last slab are used.
 	 */
 	DROPPED = 40000,
 };
@@ -27,7 +27,7 @@ static struct tw_handle handle;
 static struct gate gate;
 static int parents_pid;
 
-/* In the parent the third run stands until the gate opens. */
+/* In the parent, the third run waits until the test opens the gate. */
 static void on_run(struct tw_handle self, void *arg)
 {
 	struct probe *own = arg;
@@ -55,7 +55,7 @@ static void open_chain(const struct tw_period *period, const struct tw_kind *kin
 	fixture_flush(&fixture);
 }
 
-/* Goes tick by tick, because runs are late if a virtual clock leaps. */
+/* Moves the clock tick by tick, because runs are late if a virtual clock jumps. */
 static void walk(int64_t until_ns)
 {
 	while (fixture.now_ns < until_ns)
@@ -68,7 +68,7 @@ static void heir_walk(int64_t until_ns)
 		heir_advance(&fixture, fixture.tick_ns);
 }
 
-/* Like walk, but the third run begins in the last tick, and stands. */
+/* Like walk, but the third run begins in the last tick, and waits at the gate. */
 static void walk_into_the_third(void)
 {
 	walk(3 * PERIOD_NS);
@@ -111,7 +111,7 @@ Test(reinit_periodic, one_that_waits_keeps_its_grid)
 	close_all();
 }
 
-/* The parent has the run of the third point. The fourth and the fifth pass before the take-over. */
+/* The parent has the third run. The times of the fourth and the fifth pass before the take-over. */
 static void child_leaves_out(void)
 {
 	fixture.now_ns = 5 * PERIOD_NS + PERIOD_NS / 2;
@@ -157,7 +157,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	static const struct tw_period period = TW_PERIOD_DELAY(PERIOD_NS);
 
 	open_chain(&period, &standing_kind);
-	/* Each of the runs is a tick later than the one before. */
+	/* Each run is a tick later than the previous one. */
 	walk(3 * PERIOD_NS + fixture.tick_ns * 2);
 	fixture.now_ns += fixture.tick_ns;
 	check_int(tw_clock_set(fixture.clock, fixture.now_ns), 0);
@@ -168,7 +168,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	close_all();
 }
 
-/* Of five runs two have ended, so the child makes three. */
+/* Two of five runs have ended, so the child must make three. */
 static void child_makes_the_rest(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -219,7 +219,7 @@ Test(reinit_periodic, cancelled_in_its_run)
 	fixture_close(&fixture);
 }
 
-/* After a reschedule the grid must go on from the new time. */
+/* After a reschedule, the grid must continue from the new time. */
 static void child_goes_on_from_there(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -271,7 +271,7 @@ Test(reinit_periodic, dropped_chain_is_finalised_and_runs_no_more)
 	close_all();
 }
 
-/* Each chain has a block besides its node. No other timeout may get that block. */
+/* Each chain has a block in addition to its node. No other timeout may get that block. */
 static struct probe probes[MANY];
 static struct tw_handle handles[MANY];
 
@@ -281,7 +281,7 @@ static void child_has_all_of_them(void)
 
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_pending(fixture.engine), MANY + 1);
-	/* This uses all memory once. */
+	/* Uses all of the memory once. */
 	for (int i = 0; i < 40000; i++)
 		child_need(tw_schedule(fixture.engine, 1, &count_kind, &others, NULL), 0);
 	heir_walk(3 * PERIOD_NS);
@@ -314,7 +314,8 @@ Test(reinit_periodic, child_keeps_many_chains)
 	check_int(probe.finalised, 1);
 }
 
-/* Each chain has two blocks. If a child drops the chains, it can use all these blocks again. */
+/* Each chain has two blocks. If the child drops the chains, it must be able to use all of these
+ * blocks again. */
 static void child_uses_their_blocks(void)
 {
 	uint64_t before = tw_memory_slab_bytes();

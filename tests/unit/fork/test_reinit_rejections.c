@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine
- * is still the parent's. When the reason is gone, the engine can be taken over.
+ * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine is
+ * still the parent's. When the reason no longer applies, the engine can be taken over.
  *
- * Seen to fail: no check if other threads have a lane (a thread of the child keeps its blocks); no
- * check if the fork was in a callback; the wheel made after the library was taken over; the library
- * taken over in a process that is no child; destroy rejected in a child that began in a callback.
+ * Seen to fail: no check whether other threads have a lane (a thread of the child keeps its
+ * blocks); no check whether the fork was in a callback; the wheel made after the library was taken
+ * over; the library taken over in a process that is not a child; destroy rejected in a child that
+ * began in a callback.
  */
 #include "fault.h"
 #include "heir.h"
@@ -33,7 +34,7 @@ static void close_used(void)
 	fixture_close(&fixture);
 }
 
-/* In the child. The engine can be taken over, and must have all its timeouts. */
+/* Runs in the child, which must be able to take over the engine with all its timeouts. */
 static void child_takes_over(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -54,7 +55,7 @@ static void rejects_own(void)
 	check_int(reinit(0), -EBUSY);
 	check_int(reinit(TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED), -EBUSY);
 	check_int(tw_fork_reinit(NULL, 0), 0);
-	/* Nothing may have changed. */
+	/* The rejected call must not have changed anything. */
 	check_int(tw_timeout_get(handle, &seen), 0);
 	check_true(seen.engine == fixture.engine);
 }
@@ -108,7 +109,7 @@ static void child_has_no_handlers(void)
 {
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_fork_reinit(NULL, 0), -EPERM);
-	/* It is too late for the handlers. */
+	/* In the child it is too late to enable the handlers. */
 	child_need(tw_fork_handlers_enable(), -EPERM);
 	child_need(reinit(TW_REINIT_KEEP), -EPERM);
 	child_need(tw_timeout_state(handle), -ECHILD);
@@ -152,7 +153,7 @@ Test(reinit_rejections, of_an_engine_that_is_being_stopped)
 	fixture_close(&fixture);
 }
 
-/* In a callback that the child itself runs. */
+/* Calls tw_fork_reinit in a callback that the child itself runs. */
 static atomic_int in_callback;
 
 static void on_reinit(struct tw_handle self, void *arg)
@@ -185,7 +186,7 @@ Test(reinit_rejections, reinit_in_a_callback_returns_edeadlk)
 	close_used();
 }
 
-/* In a child that was forked in a callback, so the frames below are the parent's. */
+/* The child was forked in a callback, so the frames below its calls belong to the parent. */
 static _Atomic pid_t forked;
 
 static void *reinit_elsewhere(void *arg)
@@ -204,7 +205,7 @@ static void child_asks_in_two_threads(void)
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
-	/* Destroy works, because no frame returns to the engine. */
+	/* Destroy must work, because no frame returns to the engine. */
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 
@@ -233,7 +234,7 @@ Test(reinit_rejections, child_forked_in_a_callback_is_rejected)
 	close_used();
 }
 
-/* Another thread of the child has used the library before. */
+/* Another thread of the child has used the library before the take-over. */
 static sem_t attached, detach, detached, end;
 
 static void *use_before(void *arg)
@@ -278,7 +279,7 @@ Test(reinit_rejections, another_thread_has_used_the_library)
 	close_used();
 }
 
-/* The first allocation is the wheel's own memory. */
+/* The first allocation is the new wheel's own memory, so this take-over must fail. */
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
@@ -294,7 +295,8 @@ static void child_lacks_memory(void)
 	child_takes_over();
 }
 
-/* Later allocations may fail, because the engine can do without entries of slots and rings. */
+/* Later allocations may fail, because the engine can work without memory for slot entries and
+ * rings. */
 static void child_lacks_memory_later(void)
 {
 	fault_arm(&memory, 2, 1000);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts at dates that a forked child keeps: their dates stay, and the child notices steps by its
- * own means. Of runs that the parent has begun, or that its executor has, there is none in the child.
+ * Timeouts at dates that a forked child keeps. They keep their dates, and the child must notice
+ * steps of the wall clock by itself. A run that the parent has begun, or that its executor holds,
+ * must not happen in the child.
  *
- * Seen to fail: a child without a list and a watch of its own; a child that keeps the engine's
- * deadline of the parent; a child that runs a date which the parent's executor has, or that shows it
- * as cancelled; a rescheduled date that goes by its date again.
+ * Seen to fail: a child without its own list and watch; a child that keeps the engine deadline of
+ * the parent; a child that runs a timeout which the parent's executor holds, or that reports it as
+ * cancelled; a rescheduled timeout that follows its date again.
  */
 #include "heir.h"
 
@@ -36,7 +37,7 @@ static void open_dates(void)
 
 static void child_follows_the_wall_clock(void)
 {
-	/* A step of the parent's clock before the take-over, and one after it. */
+	/* Steps the wall clock before the take-over, and again after it. */
 	child_need(tw_clock_set_wall(fixture.clock, 99 * HOUR_NS), 0);
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_timeout_state(handle), TW_STATE_INIT);
@@ -84,7 +85,7 @@ Test(reinit_wall, child_drops_dates)
 	fixture_close(&fixture);
 }
 
-/* An executor that keeps what it gets. */
+/* An executor that keeps the timeouts that it gets. */
 static struct tw_due accepted[3];
 static atomic_int accepted_count;
 
@@ -96,7 +97,8 @@ static size_t accept_all(void *context, const struct tw_due *due, size_t count)
 	return count;
 }
 
-/* One date and one that was rescheduled are with the executor, and a third date waits. */
+/* The executor has one timeout at a date, and one that was rescheduled. A third one, at a date,
+ * is pending. */
 static struct tw_handle moved;
 static struct probe three;
 
@@ -159,7 +161,7 @@ static void child_ends_a_cancelled_one(void)
 	heir_close(&fixture);
 }
 
-/* A cancel comes in time as long as the executor has not begun the run. */
+/* A cancel is in time as long as the executor has not begun the run. */
 Test(reinit_wall, a_date_that_was_cancelled_with_an_executor_stays_cancelled)
 {
 	open_due_dates();
@@ -197,7 +199,8 @@ Test(reinit_wall, a_run_of_the_parents_is_left_out)
 	fixture_close(&fixture);
 }
 
-/* A date that was rescheduled keeps its deadline, and the wall clock no longer counts. */
+/* A timeout at a date that was rescheduled keeps its new deadline. Steps of the wall clock no
+ * longer move it. */
 static void child_keeps_the_deadline(void)
 {
 	child_need(tw_clock_set_wall(fixture.clock, 200 * HOUR_NS), 0);
@@ -254,7 +257,7 @@ static void child_has_its_own_watch(void)
 
 	heir_threads_begin();
 	child_need(tw_fork_reinit(real, TW_REINIT_KEEP), 0);
-	/* The worker and the watch. */
+	/* Two new threads: the worker and the watch. */
 	child_need(threads_alive(), before + 2);
 	child_need(tw_schedule_wall(real, wall_ns(), &probe_final_kind, &two, NULL), 0);
 	child_need(wait_until_at_least(&two.runs, 1), true);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: which engine a thread gets, calls on all engines, and failures, which must leave nothing
- * behind.
+ * Groups: which engine a thread gets, calls on all engines, and failures, which must leave no
+ * engine, thread or memory.
  *
- * Seen to fail: stop or destroy that does not ask if it is inside a callback; stops that begin one
- * after the other; engines of a failed create left as they are; a thread that remembers an engine
- * of another group, or its engine from before it owned one; a callback's engine chosen by its
- * thread; destroy with one engine at work.
+ * Seen to fail: a stop or destroy that does not check whether it is inside a callback; stops that
+ * begin one after the other; engines of a failed create that are not freed; a thread that remembers
+ * an engine of another group, or its engine from before it owned one; a callback's engine chosen by
+ * its thread; a destroy that succeeds while one engine is running.
  */
 #include "child.h"
 #include "fault.h"
@@ -143,7 +143,7 @@ Test(group, bad_options_are_rejected)
 	rejected(&newer.known, -E2BIG);
 }
 
-/* A thread hook that makes some threads, and then no more. */
+/* A thread hook that makes `most` threads and then fails. */
 struct maker {
 	pthread_t thread[FOUR];
 	int made;
@@ -159,7 +159,8 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
-/* Pinning must be rejected if something else decides where a worker runs, or if nothing does. */
+/* Pinning must be rejected if another option decides where a worker runs, or if there is no rule
+ * for it. */
 Test(group, pinning_against_other_options_is_rejected)
 {
 	struct tw_group_options options = options_of(2);
@@ -245,14 +246,14 @@ Test(group, a_create_that_fails_leaves_nothing)
 			check_int(fault.live_bytes, 0);
 		}
 	} while (error != 0);
-	/* The group allocates once, and each engine some times. */
+	/* The group allocates once, and each engine several times. */
 	check_at_least(failures, 7);
 	group_close(group);
 	check_int(fault.live_bytes, 0);
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* A virtual clock can serve only one engine. */
+/* A virtual clock can serve only one engine, so the group must not be created. */
 Test(group, a_clock_that_serves_one)
 {
 	struct tw_group_options options = options_of(2);
@@ -277,7 +278,7 @@ Test(group, a_clock_that_serves_one)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The timeouts that one thread schedules, and the engine that gets them. */
+/* The timeouts that one thread schedules, and the engine that it gets. */
 struct producer {
 	struct tw_group *group;
 	struct tw_handle handle[EACH];
@@ -308,8 +309,8 @@ static void produce_all(struct tw_group *group, struct producer *producers)
 		producers[i] = (struct producer){.group = group};
 		check_int(pthread_create(&thread[i], NULL, produce, &producers[i]), 0);
 		/*
-		 * One after the other, because threads get their numbers in the order in which they
-		 * come.
+		 * The threads run one after the other, because they get their numbers in the order
+		 * in which they begin.
 		 */
 		check_int(pthread_join(thread[i], NULL), 0);
 		check_int(producers[i].rejected, 0);
@@ -326,14 +327,14 @@ Test(group, threads_are_dealt_out)
 	produce_all(group, producers);
 	for (int i = 0; i < THREADS; i++) {
 		check_int(producers[i].changes, 0);
-		/* The fourth thread after another must get the same engine. */
+		/* Each thread must get the same engine as the thread FOUR numbers before it. */
 		if (i >= FOUR)
 			check_true(producers[i].here == producers[i - FOUR].here);
 	}
 	for (uint32_t i = 0; i < FOUR; i++)
 		check_int(tw_engine_pending(tw_group_engine(group, i)), EACH * THREADS / FOUR);
 	check_int(tw_group_pending(group), EACH * THREADS);
-	/* Cancels from a thread that scheduled none of them. */
+	/* Cancels in a thread that scheduled none of these timeouts. */
 	for (int i = 0; i < THREADS; i++)
 		check_int(tw_cancel_many(producers[i].handle, EACH, NULL), EACH);
 	check_int(tw_group_stats_get(group, &stats), 0);
@@ -343,7 +344,7 @@ Test(group, threads_are_dealt_out)
 	group_close(group);
 }
 
-/* Uses two groups in turn, because a thread remembers an engine of one group only. */
+/* Uses two groups in turn, because a thread remembers an engine of only one group. */
 Test(group, thread_finds_its_engines_in_two_groups_in_turn)
 {
 	struct tw_group_options options = options_of(3);
@@ -405,7 +406,7 @@ static void callbacks_check(uint32_t rule)
 		check_int(inside[i].stopped, -EDEADLK);
 		check_int(inside[i].destroyed, -EDEADLK);
 	}
-	/* No engine may have begun to stop. */
+	/* The rejected calls must not have begun to stop any engine. */
 	for (uint32_t i = 0; i < FOUR; i++)
 		check_int(tw_engine_state(tw_group_engine(group, i)), TW_ENGINE_RUNNING);
 	check_int(tw_group_destroy(group), -EBUSY);
@@ -462,14 +463,14 @@ Test(group, lazy_engines_start_one_by_one)
 		started += tw_engine_state(tw_group_engine(group, i)) != TW_ENGINE_NEW;
 	check_int(started, 1);
 	group_close(group);
-	/* The same with a group of which no engine was started. */
+	/* Does the same with a group whose engines were never started. */
 	group = group_open(&options);
 	check_int(tw_group_destroy(group), 0);
 }
 
 /*
- * Each loop has a thread. In a bracket, the engine of a thread must be that loop's, whatever it got
- * before.
+ * Each loop has its own thread. Inside a bracket, a thread's engine must be that loop's, even if it
+ * had another one before.
  */
 struct owner {
 	struct tw_group *group;
@@ -509,8 +510,8 @@ Test(group, owner_of_a_loop_schedules_on_its_own_engine)
 		pthread_t thread;
 
 		/*
-		 * From the last to the first, so that not all threads have got their own engine
-		 * before.
+		 * Goes from the last loop to the first, so that not every thread has had its own
+		 * engine before.
 		 */
 		owner[i] = (struct owner){.group = group, .number = FOUR - 1 - i};
 		check_int(tw_engine_state(tw_group_engine(group, owner[i].number)), TW_ENGINE_NEW);
@@ -531,8 +532,8 @@ Test(group, periodic_runs_count_and_lateness_is_the_greatest)
 	struct tw_stats stats = {.size = sizeof stats};
 	atomic_int late = 0;
 	/*
-	 * Half of the uptime, because the machine may have started a minute ago, and a deadline
-	 * below 0 counts as 0.
+	 * Half of the uptime. The machine may have started a minute ago, and a deadline below 0
+	 * counts as 0.
 	 */
 	int64_t late_by_ns = monotonic_ns() / 2;
 
@@ -554,7 +555,7 @@ Test(group, periodic_runs_count_and_lateness_is_the_greatest)
 	group_close(group);
 }
 
-/* In a child all engines are the parent's, and the child must be able to free them. */
+/* In a forked child all engines belong to the parent, and the child must be able to free them. */
 Test(group, calls_in_a_forked_child_return_echild)
 {
 	struct tw_group_options options = options_of(2);

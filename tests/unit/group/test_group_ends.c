@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: calls on all of their engines at once. The time of a stop, the counters' sums, when a
- * group can be destroyed.
+ * Calls on all engines of a group at once: the time limit of a stop, the sums of the counters, and
+ * when a group can be destroyed.
  *
- * Seen to fail: each engine given the whole time; the last one given none; fields of the counters
- * that are not added up; the sum instead of the greatest; a group that stays for an engine which
- * was never started.
+ * Seen to fail: a stop that gives each engine the whole time; that gives the last one none;
+ * counters that are not added up; a sum where the greatest value is wanted; a group that cannot be
+ * destroyed because of an engine that was never started.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -36,7 +36,7 @@ static void group_close(struct tw_group *group)
 	check_int(tw_group_destroy(group), 0);
 }
 
-/* Returns how long a stop with this time limit takes. */
+/* Returns how long a stop with this time limit takes. It must time out. */
 static int64_t stop_takes_ns(struct tw_group *group, int64_t timeout_ns)
 {
 	int64_t before_ns = monotonic_ns();
@@ -45,7 +45,8 @@ static int64_t stop_takes_ns(struct tw_group *group, int64_t timeout_ns)
 	return monotonic_ns() - before_ns;
 }
 
-/* All engines are held. Together they must get the caller's time, not each of them. */
+/* All engines are held by callbacks. The caller's time limit must apply to all of them together,
+ * not to each. */
 Test(group_ends, the_time_is_for_all)
 {
 	enum { GIVEN_NS = 50 * NS_PER_MS };
@@ -58,7 +59,7 @@ Test(group_ends, the_time_is_for_all)
 		must_schedule(tw_group_engine(group, i), 0, &gate_kind, &gate[i]);
 		gate_await(&gate[i]);
 	}
-	/* One stop in time is enough, because the machine may be busy. */
+	/* One of several stops must be in time. The others may be late if the machine is busy. */
 	for (int try = 0; try < 10 && least_ns >= 2 * GIVEN_NS; try++) {
 		int64_t ns = stop_takes_ns(group, GIVEN_NS);
 
@@ -67,7 +68,7 @@ Test(group_ends, the_time_is_for_all)
 			least_ns = ns;
 	}
 	check_at_most(least_ns, 2 * GIVEN_NS);
-	/* Without time a stop only begins. */
+	/* A stop without time only begins. */
 	check_int(tw_group_stop(group, NULL, NULL, 0), -ETIMEDOUT);
 	check_int(tw_group_stop(group, NULL, NULL, INT64_MIN), -ETIMEDOUT);
 	for (uint32_t i = 0; i < FOUR; i++)
@@ -75,7 +76,7 @@ Test(group_ends, the_time_is_for_all)
 	group_close(group);
 }
 
-/* The engines before the last have ended, and must not take any of its time. */
+/* All engines except the last have ended, so the last one must get all of the time. */
 Test(group_ends, what_is_left_is_for_the_last)
 {
 	struct tw_group *group = group_open(0, NULL);
@@ -98,8 +99,8 @@ static void *stop_for_ever(void *argument)
 }
 
 /*
- * One engine's callback does not end. The engines after it must be stopped all the same, without
- * waiting for it.
+ * One engine's callback does not end. The stop must not wait for it before it stops the other
+ * engines.
  */
 Test(group_ends, stop_that_takes_too_long)
 {
@@ -122,7 +123,7 @@ Test(group_ends, stop_that_takes_too_long)
 	group_close(group);
 }
 
-/* A hook that accepts nothing, so that each timeout goes to the drop hook. */
+/* A dispatch hook that accepts nothing, so that each timeout goes to the drop hook. */
 static size_t reject(void *context, const struct tw_due *batch, size_t count)
 {
 	(void)context;
@@ -154,7 +155,7 @@ static uint64_t field_of(const struct tw_stats *stats, size_t number)
 	return field;
 }
 
-/* Of these fields the greatest value counts, not the sum. */
+/* For these fields, a group reports the greatest value of its engines, not the sum. */
 static bool field_is_greatest(size_t number)
 {
 	size_t at = number * sizeof(uint64_t);
@@ -164,7 +165,8 @@ static bool field_is_greatest(size_t number)
 	       at == offsetof(struct tw_stats, slab_bytes);
 }
 
-/* All fields of the struct have eight bytes, and the first is its size. */
+/* Checks the group's counters against those of its engines. All fields of the struct have eight
+ * bytes, and the first is its size. */
 static void sums_check(struct tw_group *group, const struct tw_stats *sum)
 {
 	struct tw_stats one[FOUR];
@@ -237,7 +239,8 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 }
 
 /*
- * As with a single engine: if it could not be started and has no timeouts, it counts as not begun.
+ * If an engine could not be started and has no timeouts, it counts as not started, in a group as
+ * well.
  */
 Test(group_ends, engines_that_could_not_be_started)
 {

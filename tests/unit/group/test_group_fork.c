@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group in a forked child that takes over some of its engines, or all. As long as one engine is
- * the parent's, a call on all of them must return -ECHILD before it has begun.
+ * A group in a forked child that takes over some or all of its engines. As long as one engine
+ * belongs to the parent, a call on all of them must return -ECHILD before it has changed anything.
  *
- * Seen to fail: a stop that asks the first engine alone, and ends it although others are the
- * parent's; a destroy that takes an engine of the child for the parent's.
+ * Seen to fail: a stop that checks only the first engine, and ends it although others belong to the
+ * parent; a destroy that treats an engine of the child as the parent's.
  */
 #include "heir.h"
 
@@ -45,7 +45,8 @@ static void all_say_echild(void)
 	child_need(tw_group_stop(group, NULL, NULL, TW_NEVER), -ECHILD);
 }
 
-/* Takes the first engine or the last, so that the parent's come after it, or before. */
+/* Takes over the first engine or the last, so that an engine of the parent comes after it, or
+ * before. */
 static void child_takes(uint32_t number)
 {
 	struct tw_engine *engine = tw_group_engine(group, number);
@@ -80,7 +81,7 @@ Test(group_fork, one_is_taken_over)
 	group_close();
 }
 
-/* When the child has all engines, the group must work like any other. */
+/* When the child has taken over all engines, the group must work like any other. */
 static void child_takes_all(void)
 {
 	int outcomes[THREE];
@@ -106,7 +107,7 @@ Test(group_fork, all_are_taken_over)
 	group_close();
 }
 
-/* A batch with handles of the child's engine and of the parent's. */
+/* Cancels a batch with handles of the child's engine and of the parent's. */
 static void child_cancels_of_both(void)
 {
 	int outcomes[THREE];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts by id, and what there is about handles: none, equal, as text.
+ * Timeouts by id, and the functions for handles: none, equal, as text.
  *
  * Seen to fail: the id written after the push; an id that keeps its value after a rejection; an id
- * without its generation; a made-up index that is looked up beyond the slabs.
+ * without its generation; an invalid index that is looked up beyond the slabs.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -40,7 +40,7 @@ Test(id, life_of_a_timeout)
 	check_int(tw_id_cancel(id), TW_CANCEL_EXPIRED);
 	check_int(tw_id_reschedule(id, 1), TW_RESCHEDULE_EXPIRED);
 	fixture_close(&fixture);
-	/* Ids, like handles, outlive their engine. */
+	/* Ids, like handles, remain valid after their engine has been destroyed. */
 	check_int(tw_id_cancel(id), TW_CANCEL_EXPIRED);
 }
 
@@ -62,7 +62,8 @@ Test(id, id_of_a_periodic_timeout_serves_all_runs)
 	fixture_close(&fixture);
 }
 
-/* The object that holds the id is freed by the callback, so the id must be in it by then. */
+/* The callback frees the object that holds the id. So the id must be stored before the callback
+ * can run. */
 struct object {
 	tw_id id;
 	atomic_int *runs;
@@ -154,7 +155,7 @@ Test(id, rejections_leave_the_id)
 	fixture_destroy(&fixture);
 }
 
-/* Ids that no call has returned, near those that a call has. */
+/* Ids that no call has returned, but that are near to one that a call has returned. */
 Test(id, made_up)
 {
 	struct random random = {.state = 5};
@@ -211,7 +212,7 @@ static const char *text_of(struct tw_handle handle)
 	int length = tw_timeout_text(handle, text, sizeof text);
 
 	check_int(length, (int)strlen(text));
-	/* A buffer that is too small has as much as fits. */
+	/* If the buffer is too small, it must get as much of the text as fits. */
 	for (size_t bytes = 0; bytes < 20; bytes++) {
 		char small[20];
 

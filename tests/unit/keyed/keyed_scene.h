@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed entries that follow a script and record all that happens to them. Included once per test
+ * Keyed entries that follow a script and record what happens to them. Include once per test
  * program.
  */
 #ifndef TESTS_KEYED_SCENE_H
@@ -23,7 +23,7 @@ struct item {
 	/* Called inside each run, if not NULL. */
 	void (*inside)(const struct tw_keyed_self *self, struct item *item);
 	atomic_int runs;
-	atomic_int wrong; /* a run after the end, a run with a wrong number, a second end */
+	atomic_int wrong; /* runs after the end or with a wrong number, and second ends */
 	int64_t ran_at_ns;
 	/* Set by the end hook. */
 	atomic_int ended;
@@ -81,7 +81,7 @@ static inline struct tw_keyed *table_open(struct fixture *fixture)
 	return table;
 }
 
-/* The calls below take a string as key. */
+/* These calls take a string as the key. */
 static inline int key_schedule(struct tw_keyed *table, const char *key, int64_t delay_ns,
 			       struct item *item)
 {
@@ -106,7 +106,7 @@ static inline int key_get(struct tw_keyed *table, const char *key, struct tw_key
 	return tw_keyed_get(table, key, strlen(key), ret_info);
 }
 
-/* The item must have ended once, with the end `how`, after `count` runs. */
+/* Checks that the item has ended once, with the end `how`, after `count` runs. */
 #define check_item(item, how, count)                                                               \
 	do {                                                                                       \
 		check_int((item)->wrong, 0);                                                       \
@@ -123,7 +123,7 @@ static inline int key_get(struct tw_keyed *table, const char *key, struct tw_key
 		check_int((item)->runs, (count));                                                  \
 	} while (0)
 
-/* Stops the engine, and destroys the table and the engine. Nothing may be left over. */
+/* Stops the engine, and destroys the table and the engine. The table must have no entries left. */
 static inline void scene_close(struct fixture *fixture, struct tw_keyed *table)
 {
 	fixture_stop(fixture);

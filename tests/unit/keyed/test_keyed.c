@@ -2,8 +2,8 @@
 /*
  * Keyed timeouts in virtual time: the result and the effect of each call.
  *
- * Seen to fail: a replace that does not move the timer; a replace that forgets the hook of the old
- * entry; a cancel that does not check the life; a key that stays in the count for ever.
+ * Seen to fail: a replace that does not move the timer; a replace that does not call the hook of
+ * the old entry; a cancel that does not check the life; a key that counts for ever.
  */
 #include "keyed_scene.h"
 
@@ -101,7 +101,7 @@ Test(keyed, cancel_by_key_frees_the_key)
 	scene_close(&fixture, table);
 }
 
-/* If a cancel names the life of an earlier entry, it must not cancel the key's next entry. */
+/* A cancel that names the life of an earlier entry must not cancel the key's next entry. */
 Test(keyed, cancel_of_one_life)
 {
 	struct fixture fixture;
@@ -222,7 +222,7 @@ Test(keyed, get_count_and_each)
 	check_int(tw_keyed_each(table, count_visit, seen), 10);
 	for (int i = 0; i < 10; i++)
 		check_int(seen[i], 1);
-	/* If the visitor returns non-zero, the visits must end. */
+	/* If the visitor returns non-zero, no more keys may be visited. */
 	memset(seen, 0, sizeof seen);
 	seen[10] = 4;
 	check_int(tw_keyed_each(table, count_visit, seen), 4);
@@ -235,7 +235,8 @@ Test(keyed, get_count_and_each)
 	scene_close(&fixture, table);
 }
 
-/* Keys that differ only at the end, in length, or in zero bytes. Some do not fit into an entry. */
+/* Keys that differ only at the end, in length, or in zero bytes. Some keys are too long for an
+ * entry. */
 Test(keyed, keys_differ_in_length_and_in_zero_bytes)
 {
 	static char keys[257];
@@ -268,7 +269,7 @@ Test(keyed, keys_differ_in_length_and_in_zero_bytes)
 	scene_close(&fixture, table);
 }
 
-/* More keys than the table was made for must fit too. */
+/* The table must take more keys than it was made for. */
 Test(keyed, more_keys_than_expected_fit)
 {
 	enum { KEYS = 5000 };

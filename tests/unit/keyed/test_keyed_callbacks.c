@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that are allowed in a keyed timeout's own callback and hook, and in a visit. Callbacks
+ * Calls that a keyed timeout's own callback and hook may make, and calls in a visit. Also callbacks
  * and hooks that end their thread.
  *
  * Seen to fail: a cancelled run that keeps its key.
@@ -43,7 +43,7 @@ static void look_own(const struct tw_keyed_self *self, struct item *item)
 		atomic_store(&found, 77);
 }
 
-/* Starts a run that calls `inside` and then asks to run again. */
+/* Makes a run that calls `inside` and then asks for another run. */
 static void run_inside(struct fixture *fixture, struct tw_keyed *table, struct item *item,
 		       void (*inside)(const struct tw_keyed_self *, struct item *))
 {
@@ -91,7 +91,7 @@ Test(keyed_callbacks, cancel_and_replace_in_own_callback_return_running)
 	scene_close(&fixture, table);
 }
 
-/* If a callback cancels its own entry, the key must be free while the callback still runs. */
+/* If a callback cancels its own entry, the key must be free before the callback returns. */
 static void cancel_and_schedule_own(const struct tw_keyed_self *self, struct item *item)
 {
 	cancel_own(self, item);
@@ -119,8 +119,8 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 }
 
 /*
- * If the entry fired, the hook schedules the same key again, as a refreshing cache does. Otherwise
- * it tries to destroy the table.
+ * If the entry has fired, the hook schedules the same key again, as a cache that refreshes its
+ * entries does. Otherwise it tries to destroy the table.
  */
 static struct tw_keyed *hook_table;
 
@@ -161,8 +161,8 @@ Test(keyed_callbacks, hook_may_schedule_but_not_destroy_its_table)
 }
 
 /*
- * If a callback ends its thread, its entry must end too. The engine has failed then, and stop must
- * end the other entries.
+ * If a callback ends its thread, its entry must end too. The engine is then in the state FAILED,
+ * and stop must end the other entries.
  */
 static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
 {
@@ -193,8 +193,8 @@ Test(keyed_callbacks, a_callback_that_ends_its_thread)
 }
 
 /*
- * If a hook ends its thread, its entry must be released all the same. The call that ran the hook
- * does not return.
+ * If a hook ends its thread, its entry must still be released. The call that ran the hook does not
+ * return.
  */
 static void on_end_exit(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
 {
@@ -253,7 +253,7 @@ Test(keyed_callbacks, a_hook_that_ends_its_thread)
 	check_item(&next_item, TW_KEYED_END_STOPPED, 0);
 }
 
-/* A visit cancels or replaces the key that it is given, or schedules another key. */
+/* A visit cancels or replaces the visited key, or schedules another key. */
 enum { VISITED = 8 };
 static struct item visited_items[VISITED], later_items[VISITED];
 
@@ -300,7 +300,8 @@ Test(keyed_callbacks, visit_may_cancel_replace_and_add)
 	}
 	visits = tw_keyed_each(table, visit_and_change, table);
 	check_true(visits >= VISITED && visits <= 2 * VISITED);
-	/* 0, 3 and 6 were cancelled, 1, 4 and 7 were replaced, 2 and 5 added one more each. */
+	/* Of eight keys, 0, 3 and 6 were cancelled, and 1, 4 and 7 were replaced. 2 and 5 each
+	 * added one key. */
 	check_int(tw_keyed_count(table), 7);
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	for (int i = 0; i < VISITED; i++) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends of keyed timeouts: by an expiry that is on its way or comes late, and by stop.
+ * Ends of keyed timeouts: while their expiry is in an executor's queue, when it comes late, and by
+ * stop.
  *
- * Seen to fail: an entry given back before its timer has arrived; an entry that is never given back
+ * Seen to fail: an entry given back before its timer has run; an entry that is never given back
  * because no thread records that it has left the table.
  */
 #include "keyed_scene.h"
 
 #include <pthread.h>
 
-/* An executor's queue: the timeouts that have expired and have not run yet. */
+/* An executor's queue, with timeouts that have expired and have not run yet. */
 enum { DUES = 16 };
 static struct tw_due dues[DUES];
 static size_t due_count;
@@ -85,8 +86,7 @@ Test(keyed_ends, what_is_on_its_way_does_not_arrive)
 }
 
 /*
- * A late hook must not replace the callback of a table's entry, although it is called for the
- * entry's timer.
+ * A late hook is called for the timer of a table's entry. It must not replace the entry's callback.
  */
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
 		    int64_t late_by_ns)
@@ -147,11 +147,12 @@ Test(keyed_ends, stop_ends_all)
 }
 
 /*
- * A hand-back hook that cancels three keys. One of them is the key of the timer that the hook gets.
+ * A hand-back hook that cancels three keys. One of them belongs to the timer that is being handed
+ * back.
  */
 struct canceller {
 	struct tw_keyed *table;
-	bool elsewhere; /* in another thread, which the hook joins */
+	bool elsewhere; /* the hook makes the calls in another thread, which it joins */
 	int calls;
 	int outcome[3];
 	int rejected;
@@ -189,9 +190,9 @@ static void on_unexpired(void *context, struct tw_handle self, const struct tw_k
 }
 
 /*
- * Stop has taken the timer, and the timer's finaliser has not run yet. The finaliser must be the
- * last to touch the entry. If the cancel retired the entry, the table could be destroyed before the
- * finaliser runs.
+ * Stop has taken the timer, and its finaliser has not run yet. The finaliser must be the last to
+ * use the entry. If the cancel freed the entry, the table could be destroyed before the finaliser
+ * runs.
  */
 static void cancelled_in_hand_back(bool elsewhere)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hook of an entry forks the process. In the child the hook returns too, into a call on the
+ * The hook of an entry forks the process. The hook returns in the child, too, inside a call on the
  * parent's table.
  *
- * Seen to fail: the entry given to the child's reclaimer, which found it there when its table was
- * gone; the copy of the entry's key not released.
+ * Seen to fail: the entry given to the child's reclaimer, which found it after its table was
+ * destroyed; the copy of the entry's key not released.
  */
 #include "child.h"
 #include "fault.h"
@@ -26,7 +26,7 @@ static void on_end_fork(const struct tw_keyed_self *self, void *arg, enum tw_key
 
 static const struct tw_keyed_kind forking_kind = TW_KEYED_KIND(on_item, on_end_fork);
 
-/* The child's own tables must work. Their reclaimer must find only their entries. */
+/* The child's own tables must work. Their reclaimer must find only their own entries. */
 static void child_uses_another(void)
 {
 	struct tw_engine *engine = NULL;
@@ -43,7 +43,7 @@ static void child_uses_another(void)
 		child_need(key_cancel(table, "a"), TW_KEYED_DONE);
 	}
 	child_need(tw_engine_stop(engine, NULL, NULL, PATIENCE_NS), 0);
-	/* The destroy waits for the reclaimer. */
+	/* This call waits until the reclaimer has freed the table's entries. */
 	child_need(tw_keyed_destroy(table), 0);
 	child_need(tw_engine_destroy(engine), 0);
 }

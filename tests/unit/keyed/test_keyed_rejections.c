@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Odd inputs of keyed timeouts, failed allocations, a full engine, forked children, and the
- * reclaimer's thread. Each call must return its code, and leave nothing behind.
+ * Unusual inputs of keyed timeouts, failed allocations, a full engine, forked children, and the
+ * reclaimer's thread. Each call must return its code, and leave no entry or memory.
  *
  * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is
  * kept if its timer is rejected or its key cannot be copied; a copy that is not released; entries
@@ -96,7 +96,7 @@ Test(keyed_rejections, bad_arguments_are_rejected)
 }
 
 /*
- * Structs of a newer header. A kind must be rejected if a field that the library does not know is
+ * Structs of a newer header. A kind must be rejected if a field that this library does not know is
  * not zero.
  */
 Test(keyed_rejections, newer_kind_is_rejected_unless_its_tail_is_zero)
@@ -200,8 +200,8 @@ Test(keyed_rejections, negative_delay_and_result_are_due_at_once)
 }
 
 /*
- * For each k, the k-th call of the table's allocator fails: for the table, for entries, for long
- * keys.
+ * For each k, the k-th call of the table's allocator fails. The table allocates itself, entries,
+ * and copies of long keys.
  */
 Test(keyed_rejections, failed_allocations_leave_nothing_behind)
 {
@@ -255,7 +255,7 @@ Test(keyed_rejections, failed_allocations_leave_nothing_behind)
 
 /*
  * An engine at its limit must reject one more key, but allow a replace. An entry that runs again
- * must keep its place of the limit.
+ * must keep its place under the limit.
  */
 Test(keyed_rejections, full_engine_rejects_a_key_but_allows_a_replace)
 {
@@ -285,7 +285,8 @@ Test(keyed_rejections, full_engine_rejects_a_key_but_allows_a_replace)
 	scene_close(&fixture, table);
 }
 
-/* The callback takes the entry's place of the limit, and then asks to run again. */
+/* The callback's schedule takes the entry's place under the limit. Then the entry asks for
+ * another run. */
 static void take_place(const struct tw_keyed_self *self, struct item *item)
 {
 	(void)self;
@@ -381,8 +382,8 @@ static int reclaimers(void)
 }
 
 /*
- * Waits, because a thread takes its name only when it begins, and ends a little after it is
- * notified.
+ * Waits until there are `count` reclaimers, because a thread sets its name only when it begins, and
+ * ends some time after it is notified.
  */
 static void reclaimers_await(int count)
 {
@@ -409,7 +410,7 @@ Test(keyed_rejections, one_thread_while_there_is_a_table)
 	fixture_close(&fixture);
 }
 
-/* An executor that takes nothing, on an engine that drops rejected timeouts. */
+/* An executor that rejects everything, on an engine that drops rejected timeouts. */
 static size_t take_none(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

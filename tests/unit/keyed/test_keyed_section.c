@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call of keyed timeouts must run the program's code outside of its read-side section. Otherwise
+ * A call of keyed timeouts must run the program's code outside its own read-side section. Otherwise
  * a thread that waits for a grace period would wait for that code.
  *
- * Seen to fail: an entry and its timer that are made inside the section of the call that schedules.
+ * Seen to fail: an entry and its timer that are made inside the section of the scheduling call.
  */
 #include "keyed_scene.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <urcu-bp.h>
 
-/* How often the program's code was called. No call may be inside a section. */
+/* How often the library called the program's code. No such call may be inside a section. */
 struct calls {
 	atomic_int thread, allocate, ended;
 	pthread_t made;
@@ -66,7 +66,7 @@ static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, on_ended);
 static void open_scene(struct calls *calls, struct tw_engine **ret_engine,
 		       struct tw_keyed **ret_table)
 {
-	/* A table's allocator must stay alive for the rest of the process. */
+	/* A table's allocator must remain valid for the rest of the process. */
 	static struct tw_allocator allocator = {.allocate = allocate, .release = release};
 	struct tw_options options = fixture_options();
 	struct tw_keyed_options table_options;
@@ -92,7 +92,7 @@ Test(keyed_section, calls_of_the_program)
 	before = calls.allocate;
 	check_int(tw_keyed_schedule(table, key, 64, NS_PER_S, &kind, &calls, NULL), TW_KEYED_DONE);
 	check_int(calls.thread, 1);
-	/* Once for entries, and once for the key. */
+	/* One allocation is for entries, and one for the key. */
 	check_int(calls.allocate, before + 2);
 	check_int(tw_keyed_replace(table, key, 64, NS_PER_S, &kind, &calls, NULL),
 		  TW_KEYED_REPLACED);

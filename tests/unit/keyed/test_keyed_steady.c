@@ -51,7 +51,7 @@ enum { COUNT = 1000, LONG_BYTES = 100, WARM_ROUNDS = 25, ROUNDS = 25 };
 static struct item items[COUNT], others[COUNT];
 
 /*
- * Returns 1 if an allocation is counted. It is not if a sanitizer or valgrind has its own
+ * Returns 1 if the program can count allocations. It cannot if a sanitizer or valgrind has its own
  * allocator.
  */
 static long counted(void)
@@ -63,7 +63,7 @@ static long counted(void)
 	return atomic_load(&allocations) - before;
 }
 
-/* Some entries are replaced, some are cancelled, and some run twice. */
+/* Replaces some entries, cancels some, and lets some run twice. */
 static void use_once(struct fixture *fixture, struct tw_keyed *table, size_t key_bytes)
 {
 	char key[LONG_BYTES] = "";
@@ -105,7 +105,8 @@ static struct tw_keyed *steady_open(struct fixture *fixture)
 	check_int(tw_memory_reserve(8 * COUNT), 0);
 	fixture_open(fixture, &options);
 	check_int(tw_keyed_options_init(&table_options, sizeof table_options), 0);
-	/* Not enough for all rounds, so some entries must come back, but not in each round. */
+	/* Not enough entries for all rounds, so given back entries must be used again, but not
+	 * in each round. */
 	table_options.reserve = 40 * COUNT;
 	check_int(tw_keyed_create(fixture->engine, &table_options, &table), 0);
 	return table;
@@ -130,8 +131,7 @@ Test(keyed_steady, steady_state_allocates_nothing)
 }
 
 /*
- * Each entry must copy its key once. A replace in place must not copy it. Each copy must be
- * released.
+ * Each entry must copy its key once. A replace must not copy it again. Each copy must be released.
  */
 Test(keyed_steady, one_copy_of_a_long_key)
 {
@@ -146,8 +146,8 @@ Test(keyed_steady, one_copy_of_a_long_key)
 	for (int i = 0; i < ROUNDS; i++)
 		use_once(&fixture, table, LONG_BYTES);
 	/*
-	 * Not under valgrind, because it shows only the program's own allocations, and not a
-	 * library's.
+	 * valgrind shows only the program's own allocations, not a library's, so the check is left
+	 * out there.
 	 */
 	if (slowdown() == 1)
 		check_int(atomic_load(&allocations) - allocated, ROUNDS * COUNT * counted());
@@ -162,7 +162,7 @@ Test(keyed_steady, one_copy_of_a_long_key)
 }
 
 #ifndef SANITIZED
-/* The counter must count, because otherwise a count of 0 would prove nothing. */
+/* The counter must notice an allocation. Otherwise a count of 0 would prove nothing. */
 Test(keyed_steady, counter_sees_an_allocation)
 {
 	if (slowdown() == 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop in virtual time, with one timeout that the tests reschedule. The variants: owner-only or
- * shared, with either wheel, ordered or not. Each turn checks the wheel.
+ * A loop in virtual time, with one timeout that the tests reschedule. The variants are owner-only
+ * or shared timeouts, each wheel, ordered or not. The engine checks its wheel in each turn.
  */
 #ifndef TESTS_LOOP_SCENE_H
 #define TESTS_LOOP_SCENE_H
@@ -49,8 +49,8 @@ static inline bool scene_open(struct scene *scene, int variant)
 		if (scene_open(&scene, variant))
 
 /*
- * Returns the step from one of `count` cases to the next: more than 1 if the run is slow, and odd
- * so that all kinds of cases are met.
+ * Returns the step from one tested case to the next of `count` cases. A slow run skips cases. The
+ * step is odd, so that all kinds of cases are still tested.
  */
 static inline int case_stride(int count)
 {
@@ -71,7 +71,7 @@ static inline int64_t scene_poll(struct scene *scene, int64_t now_ns)
 	return tw_engine_poll(scene->fixture.engine, 0);
 }
 
-/* Returns the begin of the first tick after a deadline. */
+/* Returns the beginning of the first tick after a deadline. */
 static inline int64_t boundary_ns(int64_t deadline_ns)
 {
 	return (deadline_ns / TICK_NS + 1) * TICK_NS;
@@ -87,8 +87,8 @@ static inline int64_t deadline_of(struct tw_handle handle)
 }
 
 /*
- * The timeout must be pending, and must run once, in the first poll that is not before its deadline.
- * It is polled before, because a hierarchical wheel may need a turn before that tick.
+ * Checks that the timeout is pending, and runs once, in the first poll at or after its deadline.
+ * Polls before the deadline too, because a hierarchical wheel may need a turn before that tick.
  */
 static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {

@@ -35,7 +35,7 @@ static void on_count(struct tw_handle self, void *arg)
 static const struct tw_kind counted = TW_KIND(on_count, NULL);
 static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_count, NULL);
 
-/* A call made on another thread. */
+/* A call that the test makes on another thread. */
 struct call {
 	struct tw_engine *engine;
 	struct tw_handle handle;
@@ -147,7 +147,7 @@ Test(loop, poll_runs_what_is_due)
 	fixture_close(&fixture);
 }
 
-/* Ticks begin when the engine is created, or at multiples of a tick. */
+/* Ticks begin at the creation of the engine, or, with the flag, at multiples of a tick. */
 static void check_boundary(uint64_t flags, int64_t boundary_ns)
 {
 	struct tw_options options = fixture_options();
@@ -161,7 +161,7 @@ static void check_boundary(uint64_t flags, int64_t boundary_ns)
 	check_int(tw_engine_next_due(fixture.engine), boundary_ns);
 	check_int(tw_clock_set(fixture.clock, boundary_ns), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
-	/* At once, in the first tick as in any other. */
+	/* A timeout without a delay is due at once, in the first tick as in any other. */
 	check_int(tw_schedule(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	fixture_close(&fixture);
@@ -213,7 +213,7 @@ Test(loop, budget_bounds_a_poll)
 	fixture_close(&fixture);
 }
 
-/* Each poll must run all timeouts that are due. */
+/* A poll without a budget must run all due timeouts. */
 Test(loop, poll_without_a_bound_runs_all_due)
 {
 	struct fixture fixture;
@@ -236,7 +236,7 @@ static void on_flush_other(struct tw_handle self, void *arg)
 	check_int(tw_timeout_get(self, &about), 0);
 	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_flush(*(struct tw_engine **)arg, 0), 0);
-	/* The thread must still be this engine's worker. */
+	/* Inside the outer callback, the thread must still count as this engine's worker. */
 	check_int(tw_engine_flush(about.engine, 0), -EDEADLK);
 	check_int(tw_engine_poll(about.engine, 0), -EDEADLK);
 }
@@ -280,7 +280,8 @@ static bool serves_again(struct tw_engine *engine, struct tw_handle before)
 }
 
 /*
- * A callback cancels a timeout of the batch under way. If there is a budget, the rest is put back.
+ * A callback cancels a timeout of the present batch. With a budget, the rest of the batch is put
+ * back into the wheel.
  */
 Test(loop, cancel_in_a_batch)
 {
@@ -314,7 +315,8 @@ static void on_again_in_the_past(struct tw_handle self, void *arg)
 	check_int(tw_schedule_at(about.engine, 0, about.kind, arg, NULL), 0);
 }
 
-/* If a callback's successor is always due already, it must not hold up the turn. */
+/* A callback may schedule a timeout that is due at once, again and again. That must not prolong
+ * the poll. */
 Test(loop, the_past_waits_for_the_next_poll)
 {
 	static const struct tw_kind again = TW_KIND(on_again_in_the_past, NULL);
@@ -441,7 +443,7 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	fixture_close(&fixture);
 }
 
-/* Each thread is in its own bracket, and none in another's. */
+/* Each thread is inside its own bracket only. */
 Test(loop, brackets_go_from_thread_to_thread)
 {
 	struct tw_handle own;
@@ -458,7 +460,7 @@ Test(loop, brackets_go_from_thread_to_thread)
 	check_int(tw_cancel(own), -EPERM);
 	check_int(call_schedule_owned(&(struct call){.engine = fixture.engine}), -EPERM);
 	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
-	/* The other thread ended inside its bracket. */
+	/* A thread that ends inside its bracket leaves it. */
 	check_int(elsewhere(fixture.engine, call_enter, no_handle), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	check_int(tw_engine_poll(fixture.engine, 0), 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brackets of a loop, beyond the simple cases of test_loop.c: threads that end inside, loops inside
- * of loops, and polls with a bound in time.
+ * Brackets of a loop, beyond the simple cases of test_loop.c: threads that end inside a bracket,
+ * loops inside loops, and polls with a time limit.
  *
- * Seen to fail: an ended thread's bracket left open; an exit that leaves the engine outside as the
- * thread's wheel, or forgets the one around it; a time that is read once per poll; a budget of
- * callbacks without effect beside one in time.
+ * Seen to fail: an ended thread's bracket left open; an exit after which the thread still uses the
+ * wheel of the engine that it left, or forgets the engine around it; a time that is read once per
+ * poll; a budget of callbacks that has no effect if there is a time limit.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -58,7 +58,7 @@ static void *look_body(void *arg)
 	return NULL;
 }
 
-/* The second thread often has the address of the first one, but must not count as the owner. */
+/* A new thread often has the address of an ended one. It must not count as the owner. */
 Test(loop_brackets, an_ended_thread_is_in_no_bracket)
 {
 	struct fixture fixture;
@@ -74,7 +74,8 @@ Test(loop_brackets, an_ended_thread_is_in_no_bracket)
 	check_int(fixture.back.count, 20);
 }
 
-/* Several brackets, closed in another order than opened, with calls of a producer in between. */
+/* The thread closes several brackets in another order than it opened them. Between them it makes
+ * calls as a producer. */
 Test(loop_brackets, brackets_may_close_in_another_order)
 {
 	enum { ENGINES = 3 };
@@ -106,7 +107,8 @@ Test(loop_brackets, brackets_may_close_in_another_order)
 		fixture_close(&fixture[i]);
 }
 
-/* A loop that polls another one in a callback, and goes on with its own wheel. */
+/* A callback of the outer loop polls the inner loop. Afterwards it must use the outer wheel
+ * again. */
 static struct {
 	struct fixture outer, inner;
 	int ran[8];
@@ -142,7 +144,8 @@ static void on_inner(struct tw_handle self, void *arg)
 	check_int(tw_engine_poll(nest.outer.engine, 0), -EDEADLK);
 	check_int(tw_loop_exit(nest.outer.engine), -EDEADLK);
 	check_int(tw_loop_enter(nest.outer.engine), -EBUSY);
-	/* From here on the outer wheel would be the last that the thread has touched. */
+	/* This call makes the outer wheel the last one that the thread has used, if the library
+	 * remembers only one. */
 	if (nest.touches_outer)
 		outer_schedule(3);
 }
@@ -156,7 +159,8 @@ static void on_outer(struct tw_handle self, void *arg)
 	check_int(tw_schedule_at(nest.inner.engine, 0, &inner_kind, &number[1], NULL), 0);
 	check_int(tw_engine_poll(nest.inner.engine, 0), 1);
 	outer_schedule(4);
-	/* This one would come before it, if that had gone by the queue of a producer. */
+	/* If the schedule before went through a producer's queue, this owner-only timeout would
+	 * run before it. */
 	outer_schedule_as(&owned_number_kind, 5);
 }
 
@@ -168,7 +172,7 @@ static void nested(bool inside, bool touches_outer)
 	nest.touches_outer = touches_outer;
 	loop_open(&nest.outer);
 	loop_open(&nest.inner);
-	/* From here on the thread's queue is known, and a push to it takes the quick path. */
+	/* This call makes the thread's lane, so that a later push would use the fast path. */
 	check_int(tw_schedule(nest.outer.engine, TW_NEVER, &number_kind, &number[6], NULL), 0);
 	check_int(tw_loop_enter(nest.outer.engine), 0);
 	if (inside)
@@ -190,7 +194,7 @@ Test(loop_brackets, a_loop_inside_of_another)
 		nested(ways % 2 != 0, ways / 2 != 0);
 }
 
-/* Each run takes a millisecond of the clock. */
+/* Moves the clock by a millisecond in each run. */
 static void on_slow(struct tw_handle self, void *arg)
 {
 	struct fixture *fixture = arg;
@@ -221,13 +225,13 @@ Test(loop_brackets, a_budget_in_time_ends_the_poll)
 	check_int(tw_engine_poll_for(fixture.engine, 0, 10 * NS_PER_MS + 1), 11);
 	check_int(tw_engine_poll_for(fixture.engine, 5, 10 * NS_PER_MS), 5);
 	check_int(tw_engine_poll_for(fixture.engine, 7, TW_NEVER), 7);
-	/* The timeouts that did not run are due at once. */
+	/* The timeouts that the poll left are due at once. */
 	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_engine_poll_for(fixture.engine, UINT64_MAX, 300 * NS_PER_MS), 300);
 	check_int(tw_engine_poll_for(fixture.engine, 0, TW_NEVER), 164);
 	check_int(tw_engine_poll_for(fixture.engine, 0, 0), 0);
 	check_int(tw_engine_poll_for(fixture.engine, 0, -1), -EINVAL);
-	/* The next poll has no bound. */
+	/* The limit of the previous poll must not apply to the next one. */
 	slow_schedule(&fixture, 20);
 	check_int(tw_engine_poll(fixture.engine, 0), 20);
 	fixture_close(&fixture);

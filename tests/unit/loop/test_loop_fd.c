@@ -2,10 +2,10 @@
 /*
  * Loop mode: the descriptor must be readable while a poll is needed.
  *
- * Seen to fail: a waker that does not set the timer (another thread's timeouts, stop, flush and
+ * Seen to fail: a waker that does not set the timer (timeouts of another thread, stop, flush and
  * the clock go unnoticed); an owner's nearer timeout that does not set it; a poll that leaves the
- * timer as it was (readable for ever); a descriptor that destroy does not close; a clock with times
- * that the timer does not get.
+ * timer as it was (readable for ever); a descriptor that destroy does not close; a clock whose
+ * times the timer does not get.
  */
 #include "asleep.h"
 #include "fixture.h"
@@ -61,12 +61,12 @@ Test(loop_fd, own_timeouts_in_real_time)
 	cr_assert(monotonic_ns() - begin_ns >= 30 * TICK_NS);
 	check_int(tw_engine_poll(engine, 0), 1);
 	check_int(readable(engine, NOT_NOW_MS), false);
-	/* The deadline is in the past. */
+	/* This deadline has passed. */
 	check_int(tw_schedule_at(engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(engine, AT_ONCE), true);
 	check_int(tw_engine_poll(engine, 0), 1);
 	check_int(readable(engine, AT_ONCE), false);
-	/* If the timeout is cancelled, at most one poll may be in vain. */
+	/* For a cancelled timeout, the loop may poll once in vain, but not more. */
 	check_int(tw_schedule(engine, 5 * TICK_NS, &counted, &runs, &handle), 0);
 	check_int(tw_cancel(handle), TW_CANCEL_DONE);
 	check_int(readable(engine, SOON_MS), true);
@@ -94,8 +94,8 @@ Test(loop_fd, the_nearest_deadline_makes_it_readable)
 		else
 			check_int(tw_reschedule(handle, 20 * TICK_NS), TW_RESCHEDULE_DONE);
 		/*
-		 * Later than the nearest deadline, but earlier than the time that the last poll
-		 * published.
+		 * These deadlines are later than the nearest one, but earlier than the time that
+		 * the last poll published.
 		 */
 		check_int(tw_schedule(engine, 3600 * NS_PER_S, &counted, &runs, &handle), 0);
 		check_int(tw_schedule(engine, 5000 * NS_PER_S, &owned, &runs, &handle), 0);
@@ -108,7 +108,8 @@ Test(loop_fd, the_nearest_deadline_makes_it_readable)
 	real_engine_close(engine);
 }
 
-/* Timeouts that wait when the descriptor is made, or that a budget leaves. */
+/* The descriptor must also be readable for timeouts that were due when it was made, or that a
+ * budget left. */
 Test(loop_fd, what_is_due_already)
 {
 	struct tw_options options = loop_options();
@@ -128,7 +129,7 @@ Test(loop_fd, what_is_due_already)
 	real_engine_close(engine);
 }
 
-/* A call of another thread, while the owner waits. */
+/* A call that another thread makes while the owner waits. */
 struct other {
 	struct tw_engine *engine;
 	asleep_thread owner;
@@ -195,7 +196,7 @@ Test(loop_fd, other_threads_wake)
 	woken_by(&other, other_flush, 0);
 	if (readable(other.engine, NOT_NOW_MS))
 		check_int(tw_engine_poll(other.engine, 0), 0);
-	/* If a timeout is later than all others, it must not wake the owner. */
+	/* A timeout that is later than all others must not wake the owner. */
 	other.delay_ns = 5400 * NS_PER_S;
 	check_int(other_schedule(&other), 0);
 	check_int(readable(other.engine, NOT_NOW_MS), false);
@@ -216,8 +217,8 @@ static void *batches_body(void *arg)
 }
 
 /*
- * A poll may take a second turn for pushes that came during the first, but not for pushes that did
- * not fit into the batch.
+ * A poll may take a second turn for pushes that came during the first turn, but not for pushes that
+ * did not fit into the batch.
  */
 Test(loop_fd, a_poll_is_one_turn)
 {
@@ -248,7 +249,8 @@ static void *flood_body(void *arg)
 	return NULL;
 }
 
-/* No timeout is due, but the owner must be woken because there are so many. */
+/* No timeout is due, but a producer must wake the owner because so many timeouts wait for
+ * transfer. */
 Test(loop_fd, the_memory_bound_wakes)
 {
 	struct tw_options options = loop_options();
@@ -273,13 +275,13 @@ Test(loop_fd, virtual_time_wakes)
 
 	fixture_open(&fixture, &options);
 	check_int(tw_schedule(fixture.engine, 5 * TICK_NS, &counted, &runs, NULL), 0);
-	/* The descriptor makes the thread the owner, which has its own pushes in the wheel. */
+	/* This call makes the thread the owner, whose own schedules go directly into the wheel. */
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
 	check_int(tw_clock_set(fixture.clock, 7 * TICK_NS), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
-	/* A timeout that is scheduled between two polls and is due already. */
+	/* A timeout that is scheduled between two polls and is already due. */
 	check_int(tw_schedule_at(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
@@ -302,7 +304,7 @@ static void polls_until(struct other *other, int runs)
  */
 static void clock_wakes(enum tw_clock_type type, uint32_t wheel)
 {
-	/* The tick must be coarser than the steps of any clock. */
+	/* The tick must be coarser than the resolution of any of the clocks. */
 	const int64_t tick_ns = 10 * NS_PER_MS;
 	struct tw_options options = loop_options();
 	atomic_int runs = 0;

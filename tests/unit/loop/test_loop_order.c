@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Equal deadlines in a loop, in cases that the random test (timeout/test_ordered_random.c) does not
- * cover: in brackets and outside, for the past, and from another thread.
+ * Timeouts with equal deadlines in a loop must run in the order of their schedules. These cases are
+ * not in the random test (timeout/test_ordered_random.c): inside and outside of brackets, for the
+ * past, and from another thread.
  *
- * Seen to fail: the thread's pushes left in ingress at the begin of a bracket, of a poll, or
- * taken before what it has scheduled in the bracket before; what a
- * callback has put aside filed in the next turn; a ring for the pushes of another thread; periodic
- * timeouts of the owner by its lane.
+ * Seen to fail: the thread's pushes left in ingress at the beginning of a bracket or of a poll;
+ * pushes that are taken before the timeouts of the previous bracket; timeouts deferred by a
+ * callback that are filed in the next turn only; a ring for the pushes of another thread; periodic
+ * timeouts of the owner that go through its lane.
  */
 #include "fixture.h"
 
@@ -56,7 +57,7 @@ static struct tw_handle schedule_at(int which, int64_t deadline_ns)
 	return handle;
 }
 
-/* The numbers must have run in ascending order. */
+/* Checks that the numbers have run in ascending order. */
 static void check_ran(int count)
 {
 	check_int(scene.runs, count);
@@ -71,7 +72,8 @@ static int poll_at(int64_t now_ns)
 	return (int)tw_engine_poll(scene.fixture.engine, 0);
 }
 
-/* Inside and outside of brackets by turns, also if a poll transfers one timeout at a time. */
+/* Schedules inside and outside of brackets in turn, also if a poll transfers one timeout at a
+ * time. */
 static void by_turns(uint32_t transfer_batch, int64_t deadline_ns)
 {
 	int next = 0;
@@ -102,7 +104,8 @@ Test(loop_order, order_holds_in_brackets_and_outside)
 	by_turns(1, 5 * NS_PER_MS);
 }
 
-/* The poll is a bracket, and its callbacks come after what was pushed before. */
+/* A poll counts as a bracket. Timeouts that its callbacks schedule must run after those that
+ * were pushed before. */
 static void on_push_first(struct tw_handle self, void *arg)
 {
 	on_expire(self, arg);
@@ -196,7 +199,7 @@ Test(loop_order, of_first_runs_of_periodic_timeouts)
 	check_ran(29);
 }
 
-/* A cancelled timeout gives its memory back, and the next but one is born in it. */
+/* The block of each cancelled timeout is used again, by the second timeout after it. */
 static void *other_main(void *arg)
 {
 	(void)arg;

@@ -5,8 +5,8 @@
  * tw_engine_next_due must not return a later time. No timeout may be early.
  *
  * Seen to fail: an owner's later timeout that moves the descriptor's timer away from an earlier
- * one; no look at the poll's published time when a callback moves an owner-only timeout to the past
- * in the last turn.
+ * one; a published poll time that is not updated when a callback moves an owner-only timeout to the
+ * past in the last turn.
  */
 #include "fixture.h"
 #include "random.h"

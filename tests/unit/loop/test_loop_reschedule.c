@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedules by the owner of a loop, in virtual time: on both wheels, of owner-only timeouts and
- * of shared ones.
+ * Reschedules by the owner of a loop, in virtual time, with both wheels, of owner-only and of
+ * shared timeouts.
  *
- * The timeout must go straight to the wheel. The tests see that by tw_engine_next_due, which
+ * The timeout must go directly into the wheel. The tests check this with tw_engine_next_due, which
  * returns 0 if a timeout waits in a queue.
  *
  * Seen to fail: a timeout with an earlier deadline that is not moved in the wheel, or that is moved
- * in the wheel of another engine; a fresh timeout taken out of a slot; the descriptor not set
- * nearer; the state bit of a reschedule left out; the second engine of an owner not looked for, or
- * only with a time and not with a delay.
+ * in the wheel of another engine; a fresh timeout taken out of a slot; the descriptor not set to
+ * the nearer time; the state bit of a reschedule left out; the second engine of an owner not looked
+ * for, or only with a time and not with a delay.
  */
 #include "loop_scene.h"
 
@@ -56,7 +56,7 @@ Test(loop_reschedule, from_each_to_each)
 	}
 }
 
-/* Reschedules one timeout often, by a delay. It must leave no entry and no push behind. */
+/* Reschedules one timeout often, by a delay. No entry or push of an earlier deadline may remain. */
 Test(loop_reschedule, many_reschedules_leave_one_run)
 {
 	ON_EACH_VARIANT(scene)
@@ -112,7 +112,8 @@ Test(loop_reschedule, reschedule_to_the_past_is_due_at_once)
 			check_int(tw_reschedule_at(scene.handle, past_ns[i / 2]),
 				  TW_RESCHEDULE_DONE);
 			check_int(tw_engine_next_due(scene.fixture.engine), 0);
-			/* If an overdue timeout moves again, it must leave the overdue ones. */
+			/* An overdue timeout that moves again must leave the list of overdue
+			 * timeouts. */
 			check_int(tw_reschedule_at(scene.handle, 0), TW_RESCHEDULE_DONE);
 			check_int(tw_engine_poll(scene.fixture.engine, 0), 1);
 			check_int(scene.runs, 1);
@@ -122,8 +123,8 @@ Test(loop_reschedule, reschedule_to_the_past_is_due_at_once)
 }
 
 /*
- * A budget leaves timeouts that are due. If one moves to a later time, it must wait again.
- * Otherwise it stays due.
+ * A budget leaves due timeouts for the next poll. One that is rescheduled to a later time must wait
+ * for it. Otherwise it stays due.
  */
 Test(loop_reschedule, what_a_budget_has_left)
 {
@@ -157,8 +158,8 @@ Test(loop_reschedule, reschedule_of_a_cancelled_timeout_touches_no_other)
 		check_int(tw_reschedule(first, TW_NEVER), TW_RESCHEDULE_CANCELLED);
 		check_int(tw_reschedule_at(first, 0), TW_RESCHEDULE_CANCELLED);
 		/*
-		 * The second timeout gets the memory of the first. Calls with the first handle must
-		 * not touch it.
+		 * The second timeout gets the block of the first. Calls with the first handle must
+		 * not affect it.
 		 */
 		scene_schedule(&scene, 5 * TICK_NS);
 		check_true(scene.handle.node == first.node);
@@ -168,7 +169,7 @@ Test(loop_reschedule, reschedule_of_a_cancelled_timeout_touches_no_other)
 	}
 }
 
-/* A call of another thread. */
+/* A reschedule that another thread makes. */
 struct call {
 	struct tw_handle handle;
 	int64_t deadline_ns;
@@ -214,7 +215,7 @@ static int64_t nth_ns(int step, int salt)
 	return (10 + (step * 7 + salt * 13) % 30) * TICK_NS;
 }
 
-/* The owner and another thread reschedule by turns, with and without a poll in between. */
+/* The owner and another thread reschedule in turn, with and without a poll between them. */
 Test(loop_reschedule, by_turns_with_another_thread)
 {
 	ON_EACH_VARIANT(scene)
@@ -246,8 +247,8 @@ Test(loop_reschedule, by_turns_with_another_thread)
 }
 
 /*
- * The owner moves a timeout, and another thread cancels it. In some rounds that thread moves it
- * first.
+ * The owner reschedules a timeout, and another thread cancels it. In some rounds that thread
+ * reschedules it first.
  */
 Test(loop_reschedule, cancelled_by_another_thread)
 {
@@ -285,12 +286,13 @@ Test(loop_reschedule, two_engines_of_one_owner)
 		scene_schedule(&scene, 100 * TICK_NS);
 		scene_schedule(&other, 100 * TICK_NS);
 		/*
-		 * The timeouts must be in the wheels, because a move in the wrong wheel shows only
-		 * there.
+		 * The timeouts must be in the wheels, because only there a move in the wrong wheel
+		 * is noticed.
 		 */
 		check_int(scene_poll(&other, 0), 0);
 		check_int(scene_poll(&scene, 0), 0);
-		/* Moves later and earlier, by a time and by a delay, in both engines by turns. */
+		/* Reschedules to later and to earlier, by a time and by a delay, in both engines
+		 * in turn. */
 		for (int64_t i = 90; i > 40; i--) {
 			check_int(tw_reschedule_at(scene.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
 			check_int(tw_reschedule(other.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
@@ -307,7 +309,7 @@ Test(loop_reschedule, two_engines_of_one_owner)
 	}
 }
 
-/* A thread that has left is not the owner any more, even if it owns another engine. */
+/* A thread that has left the loop is no longer its owner, even if it owns another engine. */
 Test(loop_reschedule, reschedule_after_leaving_is_rejected)
 {
 	for (int variant = 0; variant < VARIANTS; variant++) {
@@ -340,8 +342,8 @@ static bool readable(struct tw_engine *engine)
 }
 
 /*
- * The kernel cannot count virtual time. When the timeout is due, the descriptor must be readable at
- * once.
+ * The kernel's timer cannot follow virtual time. So when the timeout is due, the descriptor must be
+ * readable at once.
  */
 Test(loop_reschedule, the_descriptor_comes_nearer)
 {
@@ -391,7 +393,7 @@ Test(loop_reschedule, the_descriptor_in_real_time)
 	}
 }
 
-/* Stop must hand back the time that is left until the last deadline. */
+/* Stop must hand the timeout back with the time that is left until its last deadline. */
 Test(loop_reschedule, hand_back_has_the_time_left_until_the_last_deadline)
 {
 	ON_EACH_VARIANT(scene)
@@ -408,8 +410,8 @@ Test(loop_reschedule, hand_back_has_the_time_left_until_the_last_deadline)
 }
 
 /*
- * If the new deadline is later, the wheel finds the timeout at the old time and files it anew.
- * Otherwise it must be filed at once.
+ * If the new deadline is later, the worker finds the timeout at the old time and files it again. If
+ * it is earlier, the timeout must be filed again at once.
  */
 Test(loop_reschedule, a_later_deadline_waits_for_the_old_time_and_an_earlier_one_does_not)
 {
@@ -424,8 +426,8 @@ Test(loop_reschedule, a_later_deadline_waits_for_the_old_time_and_an_earlier_one
 		check_int(tw_reschedule(scene.handle, 9 * TICK_NS), TW_RESCHEDULE_DONE);
 		check_int(tw_engine_next_due(engine), 6 * TICK_NS);
 		/*
-		 * The timeout's entry is not in the slot of its deadline. The wheel's check must
-		 * allow that.
+		 * The timeout's entry is not in the slot of its new deadline. The wheel's check
+		 * must accept that.
 		 */
 		check_int(tw_engine_poll(engine, 0), 0);
 		check_int(stats_of(engine).check_failures, 0);

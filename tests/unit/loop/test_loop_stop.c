@@ -104,7 +104,7 @@ Test(loop_stop, stop_by_the_owner_hands_all_back)
 	fixture_destroy(&fixture);
 }
 
-/* If no thread is in a bracket, the thread that stops must do the work. */
+/* If no thread is in a bracket, the stopping thread must do the work. */
 Test(loop_stop, without_a_bracket_the_stopper_hands_back)
 {
 	struct fixture fixture;
@@ -177,7 +177,8 @@ Test(loop_stop, the_owner_leaves_it_to_the_stop)
 	fixture_destroy(&fixture);
 }
 
-/* Both threads stop the engine. The owner must do the work, because only it can. */
+/* The owner and another thread both stop the engine. The owner must do the work, because only it
+ * can. */
 Test(loop_stop, stop_by_both_threads_hands_back_once)
 {
 	struct helper helper;
@@ -262,7 +263,8 @@ static void *poll_body(void *arg)
 }
 
 /*
- * If a callback ends the owner's thread, the engine has failed, and stop must hand back the rest.
+ * If a callback ends the owner's thread, the engine is in the state FAILED, and stop must hand back
+ * the remaining timeouts.
  */
 Test(loop_stop, the_owner_ends_in_a_callback)
 {
@@ -286,8 +288,8 @@ Test(loop_stop, the_owner_ends_in_a_callback)
 }
 
 /*
- * A detached thread must still be the owner, because destructors may run after the thread's own
- * data is gone.
+ * A detached thread must still be the owner, because destructors may run after the library's thread
+ * data has been freed.
  */
 Test(loop_stop, detached_thread_is_still_the_owner)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains that record the time and the deadline of each run. If a run must take time, it moves the
- * clock. Included once per test program.
+ * Chains that record the time and the deadline of each run. A run that should take time moves the
+ * clock. Include once per test program.
  */
 #ifndef TESTS_PERIODIC_SCENE_H
 #define TESTS_PERIODIC_SCENE_H
@@ -21,7 +21,7 @@ static inline struct tw_handle must_chain(struct fixture *fixture, const struct 
 	return handle;
 }
 
-/* Schedules a probe that repeats, with a finaliser. */
+/* Schedules a periodic probe with a finaliser. */
 static inline struct tw_handle probe_repeat(struct fixture *fixture, struct probe *probe)
 {
 	probe_init(probe, fixture->engine);
@@ -34,7 +34,7 @@ static inline void check_end(const struct probe *probe, enum tw_end end)
 	check_int(probe->end, end);
 }
 
-/* A callback that is held until the test lets it go. */
+/* A callback that waits until the test opens its gate. */
 struct held {
 	struct gate gate;
 	atomic_int runs, finalised;
@@ -84,7 +84,7 @@ static const struct tw_kind exit_kind = TW_KIND(on_exit_run, on_exit_end);
 
 enum { RUNS = 256 };
 
-/* The record of a chain's runs. */
+/* Records the runs of a chain. */
 struct log {
 	struct fixture *fixture;
 	atomic_int count;
@@ -92,7 +92,7 @@ struct log {
 	int64_t ran_ns[RUNS];
 	int64_t takes_ns;    /* the callback moves the clock by this */
 	int long_run;        /* only in this run; -1: in each */
-	int64_t interval_ns; /* for tw_period_next, doubled each time; 0: no call */
+	int64_t interval_ns; /* passed to tw_period_next and doubled in each run; 0: no call */
 	struct tw_timeout seen;
 	const struct log *peer;
 	int peer_count; /* the peer's count at the last run */
@@ -139,7 +139,7 @@ static inline struct tw_handle must_repeat(struct fixture *fixture, const struct
 	return must_chain(fixture, period, &run_kind, log);
 }
 
-/* Advances by single ticks, so that each run comes at the tick of its deadline. */
+/* Advances tick by tick, so that each run comes in the tick of its deadline. */
 static inline void step_to(struct fixture *fixture, int64_t ms)
 {
 	while (fixture->now_ns < ms * NS_PER_MS)

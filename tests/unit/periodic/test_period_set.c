@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_period_set: a period that a run changes for good.
+ * tw_period_set: a run changes the period of its chain permanently.
  *
- * Seen to fail: a period that is not kept after the next run; an interval after this run that stays
- * the old one.
+ * Seen to fail: a period that is not kept after the next run; an interval after this run that is
+ * still the old one.
  */
 #include "periodic_scene.h"
 

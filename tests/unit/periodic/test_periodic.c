@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: when they run. Grid, delay, missed points, jitter, growing intervals, the end
- * of time. A callback that takes long moves the clock.
+ * When periodic timeouts run: grid, delay, missed points, jitter, growing intervals, the end of
+ * time. A callback that takes long moves the clock.
  *
- * Seen to fail: a grid that goes on from the deadline with its jitter, or from the end of the run;
- * a skip that goes on from now; a skip that leaves out the point of the running tick; a delay that
- * counts from the point; a burst that does not take its turns at once; a reschedule that does not
- * move the grid, or moves it again after each run.
+ * Seen to fail: a grid that continues from the deadline with its jitter, or from the end of the
+ * run; a skip that continues from now; a skip that leaves out the point of the running tick; a
+ * delay that counts from the point; a burst whose runs do not follow at once; a reschedule that
+ * does not move the grid, or moves it again after each run.
  */
 #include "periodic_scene.h"
 
@@ -83,7 +83,7 @@ Test(periodic, burst_makes_up_for_late_runs)
 	struct log log;
 
 	long_run(&fixture, &log, TW_MISSED_BURST);
-	/* The runs of 30, 40 and 50 ms must follow at once, one after the other. */
+	/* The runs due at 30, 40 and 50 ms must follow at once, one after the other. */
 	check_int(log.count, 5);
 	for (int run = 2; run < 5; run++) {
 		check_due_ms(&log, run, (run + 1) * 10);
@@ -137,11 +137,11 @@ Test(periodic, skip_leaves_out_no_point_of_the_tick_that_runs)
 	fixture_open(&fixture, NULL);
 	log_init(&log, &fixture);
 	must_repeat(&fixture, &period, &log);
-	/* The clock stops in the middle of each tick. */
+	/* Moves the clock to the middle of each tick. */
 	fixture_advance(&fixture, NS_PER_MS / 2);
 	for (int i = 0; i < 100; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* One run in each tick, the first after 2 ms. */
+	/* There must be one run in each tick, the first after 2 ms. */
 	check_int(log.count, 99);
 	fixture_close(&fixture);
 }
@@ -160,7 +160,8 @@ Test(periodic, period_below_a_tick_runs_each_point_or_once_a_tick)
 	must_repeat(&fixture, &period, &skip);
 	for (int i = 0; i < 20; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* The burst has all points before the last boundary, the other one run a tick. */
+	/* The burst runs once for each point before the last boundary. The other chain runs once
+	 * per tick. */
 	check_int(batch.count, 199);
 	check_int(skip.count, 20);
 	fixture_close(&fixture);
@@ -178,7 +179,7 @@ Test(periodic, reschedule_moves_the_grid)
 	handle = must_repeat(&fixture, &period, &log);
 	step_to(&fixture, 22);
 	check_int(log.count, 2);
-	/* To earlier than 30 ms, and then to later than 34 ms. */
+	/* Reschedules to a time before 30 ms, and then to a time after 34 ms. */
 	check_int(tw_reschedule_at(handle, 24 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	step_to(&fixture, 26);
 	check_due_ms(&log, 2, 24);
@@ -234,7 +235,7 @@ Test(periodic, callback_can_make_intervals_grow)
 		due_ms += 1 << run;
 	}
 	check_int(log.count, 8);
-	/* If the callback sets no interval, the period counts again. */
+	/* If the callback sets no interval, the chain's period applies again. */
 	log.interval_ns = 0;
 	step_to(&fixture, 260 + 6);
 	check_due_ms(&log, 8, 5 + 255);
@@ -286,7 +287,8 @@ Test(periodic, chain_ends_after_its_number_of_runs)
 }
 
 /*
- * Logs all deadlines of a chain with jitter. They fall into [point, point + part of the interval].
+ * Records all deadlines of a chain with jitter. Each must be between its point and the given part
+ * of the interval after it.
  */
 static void jittered(struct log *log, uint64_t seed, uint32_t ppm)
 {
@@ -327,7 +329,7 @@ Test(periodic, jitter_is_evenly_spread_and_repeats_by_seed)
 	jittered(&whole, 9, 1000000);
 	check_int(memcmp(one.due_ns, same.due_ns, 50 * sizeof(int64_t)), 0);
 	check_true(memcmp(one.due_ns, other.due_ns, 50 * sizeof(int64_t)) != 0);
-	/* The jitter must be evenly spread: half of its maximum on average. */
+	/* On average, the jitter must be about half of its maximum. */
 	check_at_least(jitter_sum_ms(&one), 50 * 5 / 2 / 2);
 	check_at_most(jitter_sum_ms(&one), 50 * 5 * 3 / 4);
 	check_at_least(jitter_sum_ms(&whole), 50 * 20 / 4);
@@ -386,7 +388,8 @@ Test(periodic, what_does_not_fit_never_comes)
 	period.missed = TW_MISSED_SKIP;
 	period.jitter_ppm = 1000000;
 	period.seed = 3;
-	/* Jitter delays even the first run, up to the end of time. So reschedule it to now. */
+	/* Jitter delays even the first run, up to the end of time. So the test reschedules it to
+	 * now. */
 	handle = must_repeat(&fixture, &period, &log);
 	check_int(tw_reschedule(handle, 0), TW_RESCHEDULE_DONE);
 	period.first_ns = TW_NEVER;
@@ -404,7 +407,8 @@ Test(periodic, what_does_not_fit_never_comes)
 
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
-/* Starts 100 ms before the end of time. Runs come every 30 ms, if there is time left. */
+/* Begins 100 ms before the end of time. The chain runs every 30 ms as long as there is time
+ * left. */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {
 	struct fixture fixture;
@@ -462,26 +466,28 @@ Test(periodic, poll_makes_one_run_of_a_burst)
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_engine_next_due(fixture.engine), 2 * NS_PER_MS);
 	check_int(tw_clock_set(fixture.clock, 6 * NS_PER_MS), 0);
-	/* A burst is one run per poll. The loop must learn that more is due. */
+	/* Each poll runs one run of a burst. tw_engine_next_due must report that more runs are
+	 * due. */
 	for (int run = 1; run <= 6; run++) {
 		check_int(tw_engine_poll(fixture.engine, 0), 1);
 		check_int(log.count, run);
 		check_int(tw_engine_next_due(fixture.engine), run < 6 ? 0 : 8 * NS_PER_MS);
 	}
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
-	/* A budget counts runs. */
+	/* The budget of a poll counts runs. */
 	for (int i = 0; i < 9; i++)
 		must_repeat(&fixture, &period, &log);
 	check_int(tw_clock_set(fixture.clock, 8 * NS_PER_MS), 0);
 	check_int(tw_engine_poll(fixture.engine, 4), 4);
-	/* The first runs that are left, and the second runs of the four chains. */
+	/* This poll makes the remaining first runs, and the second runs of four chains. */
 	check_int(tw_engine_poll(fixture.engine, 100), 6 + 4);
 	check_int(tw_engine_poll(fixture.engine, 100), 6);
 	check_int(tw_engine_poll(fixture.engine, 100), 0);
 	fixture_close(&fixture);
 }
 
-/* One chain has missed thousands of points. Another one must not wait for it. */
+/* One chain has missed thousands of points. The other chain must not wait until it has caught
+ * up. */
 Test(periodic, catching_up_holds_up_nobody)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: how they end, and how calls answer meanwhile. Cancel of a chain in each place
- * and from each place, stop, late runs, a callback that ends its thread, the limit.
+ * How periodic timeouts end, and what calls return meanwhile: cancel of a chain in each place and
+ * from each place, stop, late runs, a callback that ends its thread, the limit of pending timeouts.
  *
  * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs
- * the finaliser itself; a cancel that is not counted; a place of the limit that is not given back.
+ * the finaliser itself; a cancel that is not counted; a place under the limit that is not given
+ * back.
  */
 #include "asleep.h"
 #include "periodic_scene.h"
@@ -114,7 +115,7 @@ Test(periodic_ends, cancel_by_its_own_callback)
 	check_int(fixture.back.count, 0);
 }
 
-/* Returns when the first run is under way. */
+/* Schedules a chain and moves the clock to `ms`. Returns when the first run has begun. */
 static struct tw_handle hold_until(struct fixture *fixture, struct held *held, int64_t ms)
 {
 	struct tw_handle handle;
@@ -198,7 +199,7 @@ Test(periodic_ends, cancel_that_waits_for_the_run)
 	check_true(tw_timeout_state(waiter.handle) != TW_STATE_INIT);
 	gate_open(&held.gate);
 	check_int(pthread_join(thread, NULL), 0);
-	/* The waiter is the thread that stopped the chain. */
+	/* The waiting call itself stopped the chain, so its outcome is DONE. */
 	check_int(waiter.outcome, TW_CANCEL_DONE);
 	check_int(waiter.finalised, 1);
 	fixture_close(&fixture);
@@ -210,7 +211,7 @@ static void *stopper_main(void *argument)
 	return NULL;
 }
 
-/* The chain's next point is at 20 ms. */
+/* Stops the engine while a run is held at `ms`. The chain's next point is at 20 ms. */
 static void stop_while_it_runs(int64_t ms)
 {
 	struct fixture fixture;
@@ -239,7 +240,7 @@ Test(periodic_ends, stop_while_it_runs_hands_it_back_once)
 	stop_while_it_runs(11);
 }
 
-/* The chain has points to make up for. Their runs would come in the next turn. */
+/* The chain has missed runs to make up for, which would come in the next turn. */
 Test(periodic_ends, stop_while_it_catches_up_hands_it_back_once)
 {
 	stop_while_it_runs(95);
@@ -281,7 +282,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	check_end(&probe, TW_END_UNEXPIRED);
 }
 
-/* The hook is called instead of a run. The chain goes on. */
+/* The late hook is called instead of a run. The chain must continue. */
 struct late {
 	int count;
 	struct tw_handle self;
@@ -315,7 +316,8 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	handle = probe_repeat(&fixture, &probe);
 	fixture_advance_to(&fixture, 11 * NS_PER_MS);
 	fixture_advance_to(&fixture, 32 * NS_PER_MS);
-	/* The run of 20 ms is 12 ms late. The run of 30 ms is not too late. */
+	/* The run of 20 ms is 12 ms late, so the hook gets it. The run of 30 ms is not late
+	 * enough for that. */
 	check_int(probe.runs, 2);
 	check_int(late.count, 1);
 	check_int(late.late_by_ns, 12 * NS_PER_MS);
@@ -326,7 +328,7 @@ Test(periodic_ends, late_runs_go_to_the_hook)
 	check_end(&probe, TW_END_UNEXPIRED);
 }
 
-/* Calls that a callback must not make to its own engine. */
+/* The results of calls that a callback must not make on its own engine. */
 struct asker {
 	struct tw_engine *engine;
 	int runs, stop, flush, destroy;
@@ -361,7 +363,7 @@ Test(periodic_ends, its_engine_does_not_end_in_a_run)
 	check_int(fixture.back.count, 1);
 }
 
-/* A run that ends its chain and schedules other timeouts. */
+/* A run that schedules other timeouts. It may end its own chain first. */
 struct visit {
 	struct tw_engine *engine;
 	atomic_int *count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts that run on an executor: cancel, wait, limit, reschedule, stop, a thread that
- * ends.
+ * Periodic timeouts that run on an executor: cancel, wait, limit, reschedule, stop, and a run that
+ * ends its thread.
  *
- * Seen to fail: an executor's chain that stop does not look for again; a run in an executor after
+ * Seen to fail: a chain in an executor that stop does not check again; a run in an executor after
  * the cancel; two runs at once; no wake-up at the end of a run; a run inside another engine's
  * callback that files the chain itself, as if it were on its own worker (`worker == run->worker`
  * made `!= NULL`).
@@ -29,7 +29,7 @@ static size_t executor_hook(void *context, const struct tw_due *due, size_t coun
 
 	for (i = 0; i < count && i < executor->accept; i++) {
 		executor->due[atomic_load(&executor->count) % 16] = due[i];
-		/* When a thread sees the new count, it may run the timeout. */
+		/* Counts last, because a thread that sees the new count may run the timeout. */
 		atomic_fetch_add(&executor->count, 1);
 	}
 	return i;
@@ -132,7 +132,7 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	check_int(executor.count, 2);
 	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, 50 * NS_PER_MS),
 		  -ETIMEDOUT);
-	/* The chain that has run waits again. The cancelled one must not. */
+	/* The chain whose run has ended is pending again. The cancelled one must not be. */
 	check_int(tw_cancel(executor.due[1].handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[0]), 0);
 	check_int(tw_due_run(&executor.due[1]), 0);
@@ -144,7 +144,8 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	check_end(&probe[1], TW_END_CANCELLED);
 }
 
-/* The answers are those of a one-shot timeout, except that the chain counts as pending. */
+/* The calls must return the same as for a one-shot timeout, except that the chain counts as
+ * pending. */
 Test(periodic_executor, asked_while_an_executor_has_it)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -176,7 +177,7 @@ Test(periodic_executor, asked_while_an_executor_has_it)
 	fixture_close(&fixture);
 }
 
-/* The chains have two runs each. One makes its last run, the other is cancelled before it. */
+/* Each chain has two runs. One chain makes its last run, and the other is cancelled before it. */
 Test(periodic_executor, chain_ends_after_its_number_of_runs)
 {
 	struct tw_period period = ten_ms;
@@ -236,7 +237,7 @@ Test(periodic_executor, its_place_of_the_limit_is_free_after_its_run)
 	fixture_close(&fixture);
 }
 
-/* The executor's callback sets the interval, which counts from the end of its run. */
+/* A callback in the executor sets the interval, which must count from the end of its run. */
 Test(periodic_executor, interval_set_by_a_run_counts_from_its_end)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(10 * NS_PER_MS);
@@ -265,7 +266,7 @@ Test(periodic_executor, interval_set_by_a_run_counts_from_its_end)
 	fixture_close(&fixture);
 }
 
-/* In real time, because only the end of the run may wake the worker. */
+/* In real time, so that only the end of the run can wake the worker. */
 Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
 {
 	static const struct tw_period period = TW_PERIOD_DELAY(NS_PER_MS);
@@ -357,7 +358,8 @@ Test(periodic_executor, cancel_that_waits_for_the_run)
 	check_int(fixture.back.count, 0);
 }
 
-/* Runs on the worker of another engine, which must not touch the chain's wheel. */
+/* Runs a dispatched timeout on the worker of another engine, which must not touch the chain's
+ * wheel. */
 static void on_run_due(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -392,7 +394,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_comes_by_the_queue
 		must_schedule(other.engine, 1, &run_due_kind, &executor.due[run]);
 		fixture_advance(&other, NS_PER_MS);
 		check_int(probe.runs, run + 1);
-		/* The chain is in a queue of its engine. The next poll files it. */
+		/* The chain is in a queue of its own engine, and the next poll files it. */
 		check_int(tw_engine_next_due(own.engine), 0);
 		check_int(tw_engine_poll(own.engine, 0), 0);
 		check_int(tw_engine_next_due(own.engine), due_ns + 10 * NS_PER_MS);
@@ -425,7 +427,7 @@ Test(periodic_executor, a_run_inside_another_engines_callback_wakes_its_worker)
 		check_int(count, run + 1);
 	}
 	check_true(wait_until_at_least(&executor.count, 6));
-	/* The cancel makes this the last run. Otherwise stop would wait for one more. */
+	/* The cancel makes this the last run. Otherwise stop would wait for another one. */
 	check_int(tw_cancel(handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[5]), 0);
 	fixture_close(&other);

@@ -2,7 +2,7 @@
 /*
  * Periodic timeouts: bad input, memory, and stale handles.
  *
- * Seen to fail: a canceller that does not give the chain's own block back; a stale handle that
+ * Seen to fail: a canceller that does not give back the chain's own block; a stale handle that
  * finds a chain's block.
  */
 #include "periodic_scene.h"
@@ -64,7 +64,7 @@ Test(periodic_rejections, bad_input_is_rejected)
 	period = ten_ms;
 	period.reserved = 1;
 	check_int(rejection(&fixture, &period), -EINVAL);
-	/* If the begin is in the past, the chain begins now. */
+	/* If the first time is in the past, the chain must begin now. */
 	period = ten_ms;
 	period.first_ns = -5;
 	must_chain(&fixture, &period, &count_kind, &fixture.back.count);
@@ -149,7 +149,8 @@ static void on_own_cancel(struct tw_handle self, void *arg)
 	(void)tw_cancel(self);
 }
 
-/* Chains that end by themselves, by their own cancel, and by stop: of each a few MiB. */
+/* Chains that end by themselves, by their own cancel, and by stop. Each sort uses a few MiB, all
+ * of which must be given back. */
 Test(periodic_rejections, memory_comes_back_from_runs_and_from_stop)
 {
 	static const struct tw_kind kinds[] = {TW_KIND(on_own_cancel, NULL), TW_KIND(on_run, NULL)};
@@ -209,7 +210,7 @@ Test(periodic_rejections, stale_handles_do_not_find_a_chains_own)
 		old[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &count);
 	for (int i = 0; i < 300; i++)
 		check_int(tw_cancel(old[i]), TW_CANCEL_DONE);
-	/* Each chain takes two of the cancelled timeouts' blocks. */
+	/* Each chain takes the blocks of two cancelled timeouts. */
 	for (int i = 0; i < 300; i++)
 		must_chain(&fixture, &ten_ms, &count_kind, &count);
 	for (int i = 0; i < 300; i++) {

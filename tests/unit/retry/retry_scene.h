@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that follow a script and record all that happens to them. Included once per test program.
+ * Tasks that follow a script and record what happens to them. Include once per test program.
  */
 #ifndef TESTS_RETRY_SCENE_H
 #define TESTS_RETRY_SCENE_H
@@ -51,7 +51,7 @@ static void on_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 	atomic_fetch_add(&job->ended, 1);
 }
 
-/* All attempts return `result`. */
+/* Makes a job whose attempts all return `result`. */
 static inline void job_init(struct job *job, struct tw_engine *engine, int result)
 {
 	memset(job, 0, sizeof *job);
@@ -83,7 +83,7 @@ static inline struct tw_retry_handle must_submit(struct tw_retry *queue, int64_t
 	return handle;
 }
 
-/* The job must have ended once, with the end `how`, after `count` attempts. */
+/* Checks that the job has ended once, with the end `how`, after `count` attempts. */
 #define check_end(job, how, count)                                                                 \
 	do {                                                                                       \
 		check_int((job)->ended, 1);                                                        \
@@ -105,7 +105,7 @@ static inline void advance_to_attempt(struct fixture *fixture, struct job *job, 
 	check_int(job->attempts, before + 1);
 }
 
-/* Stops the engine, and destroys the queue and the engine. Nothing may be left over. */
+/* Stops the engine, and destroys the queue and the engine. The queue must have no tasks left. */
 static inline void scene_close(struct fixture *fixture, struct tw_retry *queue)
 {
 	fixture_stop(fixture);

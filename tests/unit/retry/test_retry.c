@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a task: results, completions by other threads and at odd moments, cancel, and its one
- * end.
+ * A task from submit to end: its results, completions by other threads and at unusual moments,
+ * cancel, and its only end.
  *
  * Seen to fail: a completion forgotten because it came before the callback's return; a completion
  * accepted by the handle of an older attempt; a cancel inside an attempt without effect.
@@ -63,7 +63,7 @@ Test(retry, give_up_ends_the_task_after_one_attempt)
 	scene_end(&scene);
 }
 
-/* If a number is no result, it must mean giving up. */
+/* A number that is not a result must mean giving up. */
 Test(retry, nonsense_is_giving_up)
 {
 	static const int results[] = {-1, 4, 1000, INT32_MIN, INT32_MAX};
@@ -90,7 +90,7 @@ Test(retry, task_without_a_hook_ends_silently)
 	scene_close(&scene.fixture, scene.queue);
 }
 
-/* The delay must count from the completion, and the task must keep its place. */
+/* The delay must count from the completion, and the task must keep its place in the queue. */
 Test(retry, delay_counts_from_a_later_completion)
 {
 	struct scene scene;
@@ -134,8 +134,8 @@ Test(retry, completed_until_the_schedule_ends)
 }
 
 /*
- * An attempt can be completed once, by its own handle, while it is pending. Any other completion is
- * too late.
+ * An attempt can be completed once, by its own handle, while it is pending. Any other completion
+ * must be rejected.
  */
 Test(retry, late_completions_are_rejected)
 {
@@ -153,7 +153,7 @@ Test(retry, late_completions_are_rejected)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), 0);
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 	check_end(&scene.job, TW_RETRY_END_DONE, 2);
-	/* Another task in the same memory. */
+	/* Another task gets the same memory. */
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_PENDING);
 	scene.handle = must_submit(scene.queue, 1, &kind, &scene.job);
 	check_true(scene.handle.task == first.task);
@@ -167,7 +167,7 @@ Test(retry, late_completions_are_rejected)
 	check_int(tw_retry_cancel(scene.handle), TW_RETRY_CANCEL_ENDED);
 }
 
-/* The attempt itself completes the task, or another thread does so before the attempt returns. */
+/* Completes the task before the attempt returns: in the attempt itself, or in another thread. */
 static atomic_int early_result;
 static atomic_int early_code;
 static atomic_int early_again_code;
@@ -217,7 +217,7 @@ Test(retry, completed_before_the_return)
 	scene_end(&scene);
 }
 
-/* The attempt gives two results. The first one must count. */
+/* The attempt gives two results: a completion and a return value. The first one must count. */
 Test(retry, first_result_of_an_attempt_counts)
 {
 	struct scene scene;
@@ -269,7 +269,8 @@ Test(retry, cancel_while_pending_ends_the_task)
 	scene_end(&scene);
 }
 
-/* The attempt's result decides the end. If the task would have gone on, its end is cancelled. */
+/* The task is cancelled inside its attempt. A final result of the attempt decides the end. If
+ * the task would have continued, it ends as cancelled. */
 static atomic_int cancel_code;
 
 static int on_cancelling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -296,7 +297,7 @@ Test(retry, cancelled_inside_its_attempt)
 
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
-		/* Some of these tasks would have had no further attempt. */
+		/* The tasks of one of the two kinds would have had no further attempt. */
 		must_submit(scene.queue, 1, result % 2 ? &cancelling_last : &cancelling,
 			    &scene.job);
 		advance_to_attempt(&scene.fixture, &scene.job, 0);
@@ -308,7 +309,7 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
-/* If an executor rejects, its policy drops the task, at any attempt. */
+/* An executor that accepts or rejects. If it rejects an attempt, its policy drops the task. */
 static size_t reject_some(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
@@ -419,10 +420,10 @@ Test(retry, full_engine_keeps_a_waiting_task)
 	scene_end(&scene);
 }
 
-/* The result of a call that was made inside. */
+/* The result of the call that was made inside an attempt or a hook. */
 static atomic_int inner_code;
 
-/* An attempt that schedules must not give away its own task's place. */
+/* If an attempt schedules a timeout, its own task must keep its place under the limit. */
 static int on_scheduling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct job *job = arg;
@@ -445,7 +446,7 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	must_submit(scene.queue, 1, &scheduling, &scene.job);
 	advance_to_attempt(&scene.fixture, &scene.job, 0);
 	check_int(inner_code, 0);
-	/* From now on the engine is full. */
+	/* From here on the engine is full. */
 	advance_to_attempt(&scene.fixture, &scene.job, NS_PER_S);
 	check_int(inner_code, -EAGAIN);
 	check_int(tw_retry_pending(scene.queue), 1);
@@ -453,7 +454,8 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	scene_end(&scene);
 }
 
-/* A hook that cancels its own task. The task has ended, but calls must not report so yet. */
+/* A hook that cancels its own task. Inside the hook, calls must not yet report the task as
+ * ended. */
 static void on_cancelling_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct job *job = arg;
@@ -480,7 +482,7 @@ Test(retry, hook_cancels_its_own_task)
 	scene_end(&scene);
 }
 
-/* A hook that submits. By then the place of the ended task must be free. */
+/* A hook that submits another task. The place of the ended task must be free already. */
 static struct tw_retry *chain_queue;
 static struct job chain_job;
 static atomic_int chain_code;
@@ -509,7 +511,7 @@ Test(retry, hook_may_submit_into_the_place_of_its_task)
 	scene_end(&scene);
 }
 
-/* Loop mode, with everything on one thread. */
+/* In loop mode, everything is on one thread. */
 Test(retry, task_in_a_loop_makes_all_its_attempts)
 {
 	struct tw_options options = fixture_options();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places of a queue: exact, and kept between attempts. Tests how a full queue treats one more task,
- * with each policy. A dropped task must get its hook once.
+ * Places of a queue: their count must be exact, and a task must keep its place between attempts.
+ * The tests try each policy for a full queue. A dropped task must get its hook once.
  *
  * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
- * well; the newest task dropped instead of the oldest; a bound on ages that is raised too far; a
- * task dropped inside an attempt.
+ * well; the newest task dropped instead of the oldest; a lower bound on ages that is raised too
+ * far; a task dropped inside an attempt.
  */
 #include "retry_scene.h"
 
@@ -56,7 +56,7 @@ Test(retry_pending, full_queue_rejects_until_a_place_is_free)
 }
 
 /*
- * A task keeps its place from submit to end: while it waits, runs, is pending, and between
+ * A task must keep its place from submit to end: while it waits, runs, is pending, and between
  * attempts.
  */
 static struct tw_retry *full_queue;
@@ -172,7 +172,7 @@ Test(retry_pending, drop_oldest_of_any_state)
 	scene_close(&fixture, queue);
 }
 
-/* If all tasks are inside attempts, none can be dropped. So one more must be rejected. */
+/* If all tasks are inside attempts, none can be dropped, so one more task must be rejected. */
 static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
@@ -200,8 +200,8 @@ Test(retry_pending, drop_oldest_spares_a_task_in_its_attempt)
 }
 
 /*
- * A dropped task's hook submits the next task, which drops another one, inside. This must come to
- * an end.
+ * A dropped task's hook submits the next task, which drops another one, whose hook runs inside the
+ * first, and so on. This recursion must end.
  */
 static atomic_int hooks_inside, hooks_deepest;
 static int submit_next, submit_last;
@@ -239,7 +239,7 @@ Test(retry_pending, hooks_may_drop_one_after_the_other)
 	submit_last = TASKS;
 	for (int i = 0; i < 3; i++)
 		must_submit(full_queue, NS_PER_S, &drop_chain_kind, &jobs[i]);
-	/* Each of the others was submitted inside the hook of an older one. */
+	/* Each of these tasks was submitted inside the hook of an older one. */
 	check_int(submit_next, TASKS);
 	check_int(inner_code, TW_RETRY_SUBMIT_ACCEPTED);
 	check_int(hooks_deepest, TASKS - 2);
@@ -253,7 +253,8 @@ Test(retry_pending, hooks_may_drop_one_after_the_other)
 }
 
 /*
- * The engine is as full as the queue. One more task must be rejected, and no task dropped for it.
+ * The engine is as full as the queue. One more task must be rejected, and no task may be dropped
+ * for it.
  */
 Test(retry_pending, full_engine_rejects_and_drops_none)
 {
@@ -275,7 +276,7 @@ Test(retry_pending, full_engine_rejects_and_drops_none)
 	scene_close(&fixture, queue);
 }
 
-/* After a stop the submit is rejected, so it must drop no task. */
+/* After a stop, submit is rejected, so it must not drop a task. */
 Test(retry_pending, drop_oldest_after_stop)
 {
 	struct fixture fixture;
@@ -292,7 +293,7 @@ Test(retry_pending, drop_oldest_after_stop)
 	scene_close(&fixture, queue);
 }
 
-/* The test keeps a list of the living tasks. The dropped task must always be the first one. */
+/* Returns the first task that has not ended. A drop must always choose that one. */
 static int first_living(int from)
 {
 	while (jobs[from].ended != 0)
@@ -312,7 +313,8 @@ static void drop_at_random(struct fixture *fixture, uint64_t seed)
 		bool full = tw_retry_pending(queue) == 300;
 		int living = submitted - first;
 
-		/* Cancels end some tasks far from the first. The queue is full most of the time. */
+		/* Cancels end some tasks that are not the first. The queue is full most of the
+		 * time. */
 		if (living > 250 && random_below(&random, 4) == 0) {
 			(void)tw_retry_cancel(
 				handles[first + (int)random_below(&random, (uint64_t)living)]);
@@ -335,7 +337,7 @@ static void drop_at_random(struct fixture *fixture, uint64_t seed)
 	check_int(tw_retry_destroy(queue), 0);
 }
 
-/* Each queue has the memory of the one before, and counts anew. */
+/* Each queue gets the memory of the previous one, and must count from the start again. */
 Test(retry_pending, drop_oldest_at_random)
 {
 	struct fixture fixture;

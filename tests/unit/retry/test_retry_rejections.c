@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Odd inputs of the retry layer, allocations that fail, and forked children. Each call must return
+ * Unusual inputs of the retry layer, failed allocations, and forked children. Each call must return
  * its code and change nothing.
  *
  * Seen to fail: each check of src/retry/backoff.c left out; a failed growth that keeps the place; a
@@ -76,7 +76,8 @@ Test(retry_rejections, submit_rejects_bad_kinds)
 	scene_end(&scene);
 }
 
-/* A kind and a schedule of a newer header. Their unknown fields must be zero. */
+/* A kind and a schedule of a newer header. They must be rejected unless their unknown fields are
+ * zero. */
 Test(retry_rejections, newer_structs_are_rejected_unless_their_tail_is_zero)
 {
 	struct {
@@ -110,7 +111,7 @@ Test(retry_rejections, newer_structs_are_rejected_unless_their_tail_is_zero)
 	check_int(scene.job.ended, 1);
 }
 
-/* Sizes that are too large to be meant, with any contents, and the largest valid size. */
+/* Sizes that are too large to be valid, with any contents, and the largest valid size. */
 enum { MOST_BYTES = 4096 };
 
 Test(retry_rejections, sizes_beyond_the_most)
@@ -145,7 +146,7 @@ Test(retry_rejections, sizes_beyond_the_most)
 	check_int(scene.job.ended, 1);
 }
 
-/* Both submit and tw_retry_delay must reject it. */
+/* Both submit and tw_retry_delay must reject the schedule. */
 static void schedule_rejected(struct scene *scene, const struct tw_retry_schedule *wrong)
 {
 	struct tw_retry_kind kind = good_kind;
@@ -260,7 +261,7 @@ Test(retry_rejections, create_rejects_bad_options)
 	scene_end(&scene);
 }
 
-/* Options of a newer header. */
+/* Options of a newer header must be rejected unless their unknown fields are zero. */
 Test(retry_rejections, options_of_a_newer_header)
 {
 	struct {
@@ -291,7 +292,7 @@ Test(retry_rejections, bad_handles_are_rejected_and_end_no_task)
 	check_int(tw_retry_cancel(zeros), -EINVAL);
 	check_int(tw_retry_pending(NULL), -EINVAL);
 	own = must_submit(scene.queue, NS_PER_S, &good_kind, &scene.job);
-	/* The handle from submit names no attempt. */
+	/* The handle that submit returns does not name an attempt. */
 	check_int(tw_retry_complete(own, TW_RETRY_DONE), -EINVAL);
 	crooked = own;
 	crooked.generation++;
@@ -314,7 +315,7 @@ Test(retry_rejections, bad_handles_are_rejected_and_end_no_task)
 	scene_end(&scene);
 }
 
-/* If an allocation fails, create must be rejected. The next try must succeed. */
+/* If the k-th allocation fails, create must fail. The next try must succeed. */
 static void fault_run(long long k, struct fault *fault)
 {
 	struct tw_retry_options options;
@@ -325,7 +326,7 @@ static void fault_run(long long k, struct fault *fault)
 	scene_open(&scene);
 	check_int(tw_retry_options_init(&options, sizeof options), 0);
 	options.allocator = &fault->allocator;
-	/* Five chunks more than earlier runs have left. */
+	/* Needs five chunks more than earlier runs have left. */
 	options.pending_limit = 10000;
 	options.reserve = (uint64_t)k * 5 * 64;
 	fault_arm(fault, k, 1);
@@ -351,8 +352,8 @@ Test(retry_rejections, no_memory_to_create)
 		fault_disarm(&fault);
 		check_int(fault.failed, k);
 		/*
-		 * Tasks are never released. If a create fails, the tasks that it has allocated
-		 * serve the next queue.
+		 * Tasks are never released to the allocator. If a create fails, the next queue uses
+		 * the tasks that it has allocated.
 		 */
 		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
 		check_at_least(first_bytes, 1);
@@ -387,7 +388,7 @@ Test(retry_rejections, no_memory_to_submit)
 	check_int(tw_retry_destroy(scene.queue), 0);
 }
 
-/* If an allocator ignores the alignment, its memory must count as none. */
+/* An allocator that ignores the alignment. The library must treat its memory as none. */
 static void *allocate_crooked(void *context, size_t bytes, size_t align)
 {
 	char *memory = NULL;
@@ -417,7 +418,7 @@ Test(retry_rejections, misaligned_memory_is_rejected)
 	scene_end(&scene);
 }
 
-/* If the engine has no memory for a timer, no task may be left behind. */
+/* If the engine has no memory for a timer, the queue must not keep the task. */
 Test(retry_rejections, no_memory_for_a_timer)
 {
 	struct scene scene;
@@ -431,8 +432,8 @@ Test(retry_rejections, no_memory_for_a_timer)
 }
 
 /*
- * There is no memory for the next wait either. The attempt is made. Then the task is dropped, or
- * goes on if there is memory by then.
+ * There is no memory for the next wait. The attempt is still made. Then the task is dropped, unless
+ * there is memory again by then.
  */
 static struct tw_handle *hoarded;
 static size_t hoarded_count;
@@ -461,7 +462,7 @@ static int on_poor_attempt(struct tw_retry_handle self, void *arg, uint64_t atte
 	return on_attempt(self, arg, attempt);
 }
 
-/* The attempt is due and waits for this thread, which first takes all memory. */
+/* The attempt is due and waits for this thread. Before the thread makes it, it takes all memory. */
 static struct tw_due due;
 
 static size_t on_dispatch(void *context, const struct tw_due *dues, size_t count)
@@ -490,7 +491,7 @@ static void poor_open(struct scene *scene, int result)
 	hoard_all(scene->fixture.engine);
 }
 
-/* `end` is -1 if the task goes on. */
+/* `end` is -1 if the task must continue. */
 static void poor_run(bool back, int result, int end)
 {
 	struct scene scene;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules of retries in virtual time: tables to the tick, growth to the cap, jitter, and when a
- * task gives up. Jitter must be within its bounds, and the same for the same seed.
+ * Schedules of retries in virtual time: tables checked to the tick, growth up to the cap, jitter,
+ * and when a task gives up. Jitter must be within its bounds, and the same for the same seed.
  *
- * Seen to fail: a table read one entry further; growth without the cap; jitter of the last delay
- * carried over to the next one; attempts counted one too many; a time limit that forgets the wait.
+ * Seen to fail: a table read one entry too far; growth without the cap; jitter of the last delay
+ * carried over to the next one; attempts counted one too many; a time limit that ignores the next
+ * wait.
  */
 #include "retry_scene.h"
 
@@ -24,7 +25,7 @@ static const int64_t payment_delays[] = {
 };
 enum { PAYMENT_DELAYS = sizeof payment_delays / sizeof *payment_delays };
 
-/* The first attempt must come at once, then one after each delay, and no more. */
+/* The first attempt must come at once, then one after each delay of the table, and no more. */
 Test(retry_schedule, payment_to_the_tick)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &payment, 0);
@@ -49,7 +50,7 @@ Test(retry_schedule, payment_to_the_tick)
 	scene_close(&fixture, queue);
 }
 
-/* A call that has failed already: every 5 s, three times. */
+/* A call that has already failed is tried again every 5 s, three times. */
 Test(retry_schedule, failback_after_a_failed_call)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 3);
@@ -69,7 +70,7 @@ Test(retry_schedule, failback_after_a_failed_call)
 	scene_close(&fixture, queue);
 }
 
-/* Without a bound failback must not end. */
+/* Without a limit of attempts, failback must not end. */
 Test(retry_schedule, failback_without_a_bound_does_not_end)
 {
 	static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &failback, 0);
@@ -105,7 +106,7 @@ Test(retry_schedule, ready_made_and_own_tables_tell_their_delays)
 	check_int(tw_retry_delay(&table, UINT64_MAX), 3);
 }
 
-/* A queue must use the same numbers, for a table of its own that repeats its last delay. */
+/* A queue must use the same delays for the test's own table, whose last delay repeats. */
 Test(retry_schedule, own_table_repeats_its_last_delay)
 {
 	static const int64_t own[] = {2 * SECOND, 4 * SECOND};
@@ -150,7 +151,7 @@ Test(retry_schedule, growth_to_the_cap)
 	check_int(tw_retry_delay(&just_over, 1), 1000);
 }
 
-/* If growth does not fit, the delay must stay at the cap. It must never become small again. */
+/* If growth would overflow, the delay must stay at the cap. It must never become small again. */
 Test(retry_schedule, growth_does_not_overflow)
 {
 	static const uint64_t growths[] = {101, 199, 200, 333, 1000, 99999, 100000};
@@ -170,7 +171,7 @@ Test(retry_schedule, growth_does_not_overflow)
 	}
 }
 
-/* The times of a growing schedule in a queue, cap included. */
+/* The delays of a growing schedule in a queue, up to the cap. */
 Test(retry_schedule, growing_delays_stop_at_the_cap)
 {
 	static const struct tw_retry_schedule schedule =
@@ -193,7 +194,8 @@ Test(retry_schedule, growing_delays_stop_at_the_cap)
 }
 
 /*
- * A delay that never ends must keep its place until a caller ends it. Jitter must not shorten it.
+ * A task whose delay never ends must keep its place until a caller ends it. Jitter must not shorten
+ * the delay.
  */
 static void never_waits(const struct tw_retry_schedule *schedule)
 {
@@ -228,7 +230,7 @@ Test(retry_schedule, never_waits_for_good)
 	never_waits(&table);
 }
 
-/* The same if growth does not fit. */
+/* The delay never ends because growth would overflow. */
 Test(retry_schedule, growth_without_a_cap_waits_for_good)
 {
 	const struct tw_retry_schedule growing =
@@ -273,8 +275,8 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 }
 
 /*
- * Each wait must be within its bounds (and a tick). Some must be near each bound, and the mean
- * between.
+ * Each wait must be within its bounds, plus a tick. Some waits must be near each bound, and their
+ * mean must be between.
  */
 static void jitter_check(uint32_t percent)
 {
@@ -313,7 +315,8 @@ Test(retry_schedule, equal_jitter_stays_within_its_bounds)
 	jitter_check(TW_RETRY_JITTER_EQUAL);
 }
 
-/* The same submits must get the same delays in each run. Another seed must give others. */
+/* The same submits must get the same delays in each run with the same seed. Another seed must
+ * give other delays. */
 Test(retry_schedule, same_seed_gives_the_same_delays)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 5, jitter_ran_ns[0]);
@@ -323,7 +326,7 @@ Test(retry_schedule, same_seed_gives_the_same_delays)
 	check_true(memcmp(jitter_ran_ns[0], jitter_ran_ns[1], sizeof jitter_ran_ns[0]) != 0);
 }
 
-/* Without a seed each queue must have its own. */
+/* Without a seed option, each queue must have its own seed. */
 Test(retry_schedule, without_a_seed_queues_have_different_delays)
 {
 	jitter_run(TW_RETRY_JITTER_FULL, 0, jitter_ran_ns[0]);
@@ -332,8 +335,8 @@ Test(retry_schedule, without_a_seed_queues_have_different_delays)
 }
 
 /*
- * The task makes as many attempts as fit into the time. If the next wait would go beyond, the task
- * must end at once.
+ * The task makes as many attempts as its time allows. If the next wait would exceed the time, the
+ * task must end at once.
  */
 Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 {
@@ -342,7 +345,7 @@ Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 	struct tw_retry *queue;
 	struct job job;
 
-	/* Attempts after 0, 5 and 10 s, each a tick later than the one before. */
+	/* The attempts come after 0, 5 and 10 s, each a tick later than the previous one. */
 	kind.time_max_ns = 15 * NS_PER_S + 2 * NS_PER_MS;
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);

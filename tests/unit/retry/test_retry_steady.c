@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After warm-up the retry layer must allocate nothing: for submit, attempts, completions, cancels,
- * drops, and for a new queue, except the queue itself. This program replaces the C library's malloc
- * family and counts the calls.
+ * After a warm-up, the retry layer must not allocate: not for submit, attempts, completions,
+ * cancels and drops, and for a new queue only the queue itself. This program replaces the C
+ * library's malloc family and counts the calls.
  *
  * Seen to fail: chunks that a destroyed queue forgets.
  */
@@ -48,7 +48,8 @@ void *aligned_alloc(size_t align, size_t bytes)
 
 enum { COUNT = 1000 };
 
-/* Returns 1 if allocations are counted. If a sanitizer or valgrind has its own, they are not. */
+/* Returns 1 if the program can count allocations. It cannot if a sanitizer or valgrind has its
+ * own allocator. */
 static long counted(void)
 {
 	long before = atomic_load(&allocations);
@@ -65,7 +66,7 @@ static const struct tw_retry_schedule schedule =
 	TW_RETRY_EXPONENTIAL(NS_PER_MS, 8 * NS_PER_MS, 200, TW_RETRY_JITTER_EQUAL);
 static const struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &schedule, 4);
 
-/* Ends some tasks by each cause. A fifth is dropped, because the queue holds no more. */
+/* Ends tasks in each possible way. A fifth of them is dropped, because the queue holds no more. */
 static void use_once(struct fixture *fixture, struct tw_retry *queue)
 {
 	for (int i = 0; i < COUNT; i++) {
@@ -109,7 +110,8 @@ Test(retry_steady, steady_state_allocates_nothing)
 	scene_close(&fixture, queue);
 }
 
-/* Each queue takes the memory of the last one. So queues that come and go must not grow. */
+/* Each queue must use the memory of the previous one, so that repeated creation and destruction
+ * does not use more memory. */
 Test(retry_steady, queues_come_and_go)
 {
 	struct fixture fixture;
@@ -134,7 +136,7 @@ Test(retry_steady, queues_come_and_go)
 }
 
 #ifndef SANITIZED
-/* The counter must count, because otherwise a zero means nothing. */
+/* The counter must notice an allocation. Otherwise a count of 0 would prove nothing. */
 Test(retry_steady, counter_sees_an_allocation)
 {
 	if (slowdown() == 1)

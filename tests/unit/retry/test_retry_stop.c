@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy, threads
- * that end, forked children.
+ * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy,
+ * callbacks that end their thread, forked children.
  *
- * Seen to fail: a stop that leaves pending attempts alone; a hand-back that ends a task which
- * another thread has; a child that goes on with the parent's task.
+ * Seen to fail: a stop that does not end pending attempts; a hand-back that ends a task whose
+ * attempt another thread is making; a child that continues the parent's task.
  */
 #include "child.h"
 #include "retry_scene.h"
@@ -44,7 +44,7 @@ static void scene_end(struct scene *scene)
 	check_int(scene->job.ended, 1);
 }
 
-/* Stops the engine with the task in each possible place. */
+/* These tests stop the engine with the task in each possible place. */
 Test(retry_stop, stop_ends_a_task_before_its_first_attempt)
 {
 	struct scene scene;
@@ -73,7 +73,7 @@ Test(retry_stop, stop_while_pending_ends_the_task)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 }
 
-/* The engine is closed when the attempt returns its result. */
+/* The engine is already closed when the attempt returns its result. */
 static atomic_int stopping_inside;
 
 static int on_stopping_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -126,7 +126,8 @@ Test(retry_stop, submit_after_stop_returns_eshutdown)
 	scene_end(&scene);
 }
 
-/* A queue with tasks must not be destroyed. An empty one can be, and its handles stay safe. */
+/* A queue with tasks must not be destroyed. An empty one can be, and calls with its handles stay
+ * safe. */
 Test(retry_stop, queue_with_tasks_is_not_destroyed)
 {
 	struct tw_retry_handle handle;
@@ -139,7 +140,7 @@ Test(retry_stop, queue_with_tasks_is_not_destroyed)
 	check_int(tw_retry_destroy(scene.queue), 0);
 	check_int(tw_retry_complete(handle, TW_RETRY_DONE), -ESTALE);
 	check_int(tw_retry_cancel(handle), TW_RETRY_CANCEL_ENDED);
-	/* The next queue uses its memory. */
+	/* The next queue uses the memory of the destroyed one. */
 	scene.queue = queue_open(&scene.fixture, 1, TW_RETRY_REJECT);
 	job_init(&scene.job, scene.fixture.engine, TW_RETRY_AGAIN);
 	must_submit(scene.queue, 1, &kind, &scene.job);
@@ -149,7 +150,7 @@ Test(retry_stop, queue_with_tasks_is_not_destroyed)
 	check_int(tw_retry_destroy(NULL), 0);
 }
 
-/* The queue is in use inside a hook, too. */
+/* A queue counts as in use inside a hook, too. */
 static struct tw_retry *hook_queue;
 static atomic_int hook_destroy_code;
 
@@ -188,7 +189,8 @@ Test(retry_stop, hand_back_is_told_apart)
 	scene_end(&scene);
 }
 
-/* With executors: attempts, completions, cancels and stop, if callbacks run on other threads. */
+/* Tests with executors: attempts, completions, cancels and stop when callbacks run on other
+ * threads. */
 enum { DUES_MAX = 8 };
 static struct tw_due dues[DUES_MAX];
 static atomic_int due_count;
@@ -233,8 +235,8 @@ Test(retry_stop, task_in_an_executor_makes_all_its_attempts)
 }
 
 /*
- * Cancelled on its way to the executor. The place is free at once, the memory when the timer
- * arrives.
+ * The task is cancelled while its timer is in the executor's queue. Its place is free at once, but
+ * its memory only when the executor has run the timer.
  */
 Test(retry_stop, cancelled_on_its_way)
 {
@@ -261,8 +263,8 @@ Test(retry_stop, cancelled_on_its_way)
 }
 
 /*
- * Cancelled while its timer is offered to an executor. The executor rejects it, so it comes back
- * once more.
+ * The task is cancelled while its timer is offered to an executor, which rejects the timer. So the
+ * timer comes once more.
  */
 static struct tw_retry_handle offered;
 static atomic_int offers, offered_code;
@@ -296,7 +298,8 @@ Test(retry_stop, cancelled_while_it_is_rejected)
 		check_int(offered_code, TW_RETRY_CANCEL_DONE);
 		check_end(&scene.job, TW_RETRY_END_CANCELLED, 0);
 		check_int(tw_retry_destroy(scene.queue), i == 0 ? 0 : -EBUSY);
-		/* If it is requeued, it is rejected again and again until stop hands it back. */
+		/* With the policy to requeue, the timer is rejected again and again until stop
+		 * hands it back. */
 		fixture_advance(&scene.fixture, 5 * NS_PER_MS);
 		check_int(scene.job.ended, 1);
 		fixture_stop(&scene.fixture);
@@ -331,7 +334,8 @@ static int on_unexpired_attempt(struct tw_retry_handle self, void *arg, uint64_t
 	atomic_store(&attempt_inside, true);
 	while (tw_engine_pending(job->engine) > 0)
 		sleep_ns(NS_PER_MS / 10);
-	/* The count changes first. Only then does the layer learn of the hand-back. */
+	/* The engine's count changes before the retry layer is notified of the hand-back, so the
+	 * test waits a little. */
 	sleep_ns(2 * NS_PER_MS);
 	check_int(atomic_load(&job->ended), 0);
 	return on_attempt(self, arg, attempt);
@@ -368,8 +372,8 @@ Test(retry_stop, stopped_in_an_executor)
 }
 
 /*
- * If an attempt ends its thread, the task has given up. The engine shuts down as after any
- * callback.
+ * If an attempt ends its thread, the task must end as given up. The engine then fails, as after any
+ * callback that ends the worker.
  */
 static int on_exiting_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
@@ -416,7 +420,8 @@ Test(retry_stop, hook_ends_its_thread)
 	exit_check(&exiting, TW_RETRY_END_DONE);
 }
 
-/* A child that is forked inside an attempt and returns from it. The task is the parent's. */
+/* A child is forked inside an attempt, and the attempt returns in the child, too. The task
+ * belongs to the parent. */
 static pid_t forked;
 
 static int on_forking_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)

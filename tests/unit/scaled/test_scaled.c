@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaled timeouts in virtual time: when they run by each factor, how they follow a change, and what a
- * touch and a cancel do.
+ * Scaled timeouts in virtual time: when they run with each factor, how they follow a change, and
+ * what a touch and a cancel do.
  *
- * Seen to fail: a factor that is read once; a change that drives no kind; a queue that is polled at the
- * end of its tick only; a queue that never publishes; a touch by the least delay; a queue whose time is
- * ahead by the least delay, too; a driver that goes to the executor; the late hook instead of a driver;
- * a stop of the engine that does not see that it is in an executor; the queue as a timeout's engine.
+ * Seen to fail: a factor that is read once; a change of the factor that drives no kind; a queue
+ * that is polled only at the end of its tick; a queue that never publishes; a touch that moves the
+ * timeout by the least delay only; a queue whose time is also ahead by the least delay; a driver
+ * that goes to the executor; the late hook called instead of a driver; a stop of the engine that
+ * does not notice that it is called in an executor; the queue reported as a timeout's engine.
  */
 #include "dispatch_scene.h"
 #include "scaled_scene.h"
@@ -39,7 +40,8 @@ Test(scaled, timeouts_run_by_the_factor)
 	}
 }
 
-/* At each step of half a tick, each timeout has run if and only if its tick boundary has passed. */
+/* The clock moves by half ticks. After each step, exactly the timeouts whose tick boundary has
+ * passed must have run. */
 Test(scaled, no_timeout_is_later_than_a_tick)
 {
 	enum { COUNT = 40 };
@@ -85,18 +87,18 @@ Test(scaled, pending_timeouts_follow_the_factor_both_ways)
 	handle = scaled_probe(&fixture, scaled, &young);
 	check_int(tw_scaled_deadline(scaled, handle, &deadline_ns), 0);
 	check_int(deadline_ns, 15 * NS_PER_S);
-	/* 0.4 is 5 s: the old one has one more second, the young one five. */
+	/* Factor 0.4 means 5 s. So the old timeout has one more second, and the young one five. */
 	factor_set(&fixture, 0.4);
 	fixture_flush(&fixture);
 	check_int(old.runs, 0);
 	check_int(tw_scaled_deadline(scaled, handle, &deadline_ns), 0);
 	check_int(deadline_ns, 9 * NS_PER_S);
-	/* 0.2 is 3 s: the old one is overdue. */
+	/* Factor 0.2 means 3 s, so the old timeout is overdue. */
 	factor_set(&fixture, 0.2);
 	fixture_flush(&fixture);
 	check_int(old.runs, 1);
 	check_int(young.runs, 0);
-	/* Raised again: the young one waits for longer than it would have. */
+	/* The factor rises again, so the young timeout gets its long delay back. */
 	factor_set(&fixture, 1);
 	fixture_advance(&fixture, 10 * NS_PER_S);
 	check_int(young.runs, 0);
@@ -108,7 +110,8 @@ Test(scaled, pending_timeouts_follow_the_factor_both_ways)
 	fixture_close(&fixture);
 }
 
-/* However low the factor, and however often it changes. */
+/* No timeout may run before the least delay, however low the factor is and however often it
+ * changes. */
 Test(scaled, none_runs_before_the_least_delay)
 {
 	struct tw_scaled *scaled;
@@ -185,7 +188,7 @@ Test(scaled, cancel_is_that_of_a_single_timeout)
 	fixture_close(&fixture);
 }
 
-/* An ordinary reschedule sets the deadline at factor 1, and wakes the worker if that is earlier. */
+/* tw_reschedule sets the deadline for factor 1. It must wake the worker if that is earlier. */
 Test(scaled, reschedule_sets_the_deadline_at_factor_1)
 {
 	struct tw_scaled *scaled;
@@ -236,7 +239,7 @@ Test(scaled, kinds_of_one_engine_share_the_factor)
 	fixture_advance(&fixture, 5 * NS_PER_S);
 	check_int(probe[0].runs, 1);
 	scaled_close(idle);
-	/* Its seat serves the next one. */
+	/* The next kind gets the seat of the closed one. */
 	idle = scaled_open(fixture.engine, 0, 10 * NS_PER_S);
 	(void)scaled_probe(&fixture, idle, &probe[0]);
 	factor_set(&fixture, 1);
@@ -251,7 +254,7 @@ Test(scaled, kinds_of_one_engine_share_the_factor)
 	fixture_close(&fixture);
 }
 
-/* What a callback finds when it asks, and does with its own kind. */
+/* A callback that makes calls on its own kind, and their results. */
 struct again {
 	struct tw_scaled *scaled;
 	struct tw_engine *engine;
@@ -287,7 +290,7 @@ Test(scaled, callbacks_may_use_their_kind)
 	(void)scaled_schedule(again.scaled, &kind, &again);
 	fixture_advance(&fixture, 11 * NS_PER_S);
 	check_int(again.runs, 1);
-	/* The callback has set the factor to 0, so the next ones come each second. */
+	/* The callback has set the factor to 0, so the next runs come every second. */
 	for (int i = 2; i <= 5; i++) {
 		fixture_advance(&fixture, NS_PER_S + NS_PER_MS);
 		check_int(again.runs, i);
@@ -300,7 +303,8 @@ Test(scaled, callbacks_may_use_their_kind)
 	fixture_close(&fixture);
 }
 
-/* More overdue timeouts than a turn runs: none is lost, and others have their turn between. */
+/* More timeouts are overdue than a turn runs. None may be lost, and other timeouts must run
+ * between the turns. */
 Test(scaled, overdue_timeouts_run_in_portions)
 {
 	enum { COUNT = 20000 };
@@ -387,7 +391,8 @@ static void on_late(void *context, struct tw_handle self, const struct tw_kind *
 	++*count;
 }
 
-/* A worker that was stalled for longer than the bound must still take the kind's turn. */
+/* If the worker was stalled for longer than the bound on lateness, the kind's own timer must
+ * still run. */
 Test(scaled, bound_on_lateness_of_the_engine)
 {
 	struct tw_options options = fixture_options();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaled kinds: what is rejected, an engine that is full, stopped or destroyed, memory that is missing,
- * a worker that ends.
+ * Scaled kinds: rejected input, an engine that is full, stopped or destroyed, a lack of memory, and
+ * a worker whose thread ends.
  *
- * Seen to fail: a factor that is not a number taken; a stop of the engine that leaves the kind's
+ * Seen to fail: a factor accepted that is not a number; a stop of the engine that leaves the kind's
  * timeouts; a destroy of a kind that is not stopped, and of an engine that has kinds; a create that
- * leaves a timer or a seat behind when memory is missing.
+ * leaves a timer or a seat behind when there is no memory.
  */
 #include "fault.h"
 #include "scaled_scene.h"
@@ -77,7 +77,7 @@ Test(scaled_ends, factors_that_are_none)
 	fixture_close(&fixture);
 }
 
-/* The longest delays there are: nothing overflows, whatever the factor. */
+/* With the longest possible delays, no factor may cause an overflow. */
 Test(scaled_ends, delays_without_end)
 {
 	struct tw_scaled *scaled;
@@ -163,7 +163,7 @@ Test(scaled_ends, stop_of_a_kind_hands_back)
 	check_int(tw_scaled_schedule(scaled, &probe_kind, &probe, NULL), -ESHUTDOWN);
 	check_int(tw_scaled_touch(scaled, handle), TW_RESCHEDULE_CANCELLED);
 	check_int(tw_scaled_stop(scaled, NULL, NULL, 0), 0);
-	/* The engine continues. */
+	/* The engine must still work. */
 	factor_set(&fixture, 0.5);
 	(void)probe_schedule(&fixture, &probe, NS_PER_MS);
 	fixture_advance(&fixture, 2 * NS_PER_MS);
@@ -173,7 +173,7 @@ Test(scaled_ends, stop_of_a_kind_hands_back)
 	fixture_close(&fixture);
 }
 
-/* The hook of the engine's stop gets the kind's timeouts, and the two of the library. */
+/* The hook of the engine's stop must get the kind's timeouts, and the library's own two. */
 static void ours_count(void *context, struct tw_handle handle, const struct tw_kind *kind,
 		       void *arg, int64_t remaining_ns)
 {
@@ -227,7 +227,7 @@ Test(scaled_ends, full_engine)
 	options.pending_limit = 3;
 	fixture_open(&fixture, &options);
 	scaled = scaled_open(fixture.engine, 0, NS_PER_S);
-	/* One place is left, and a kind needs two. */
+	/* One place is left, but a kind needs two. */
 	check_int(tw_scaled_create(fixture.engine, 0, 1, &other), -EAGAIN);
 	check_int(tw_engine_pending(fixture.engine), 2);
 	for (int i = 0; i < 3; i++)
@@ -269,7 +269,7 @@ Test(scaled_ends, no_memory_to_create)
 		}
 		check_at_most(k, 20);
 	}
-	/* From here on nothing but a schedule needs memory. */
+	/* From here on, only a schedule needs memory. */
 	(void)scaled_probe(&fixture, scaled, &probe);
 	fixture_advance(&fixture, NS_PER_MS);
 	fault_arm(&fault, 1, 1000000);
@@ -282,7 +282,8 @@ Test(scaled_ends, no_memory_to_create)
 	fixture_close(&fixture);
 }
 
-/* More kinds than seats, again and again: the memory of seats is used again. */
+/* Creates more kinds than there are seats, again and again. The memory of seats must be used
+ * again. */
 Test(scaled_ends, kinds_come_and_go)
 {
 	enum { KINDS = 5 };

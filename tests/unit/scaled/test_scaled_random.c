@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaled timeouts at random, in virtual time, against a list of the pending ones: schedules, cancels,
- * touches, changes of the factor and steps of the clock, in three kinds of one engine. After each step
- * each timeout whose tick boundary has passed must have run, and none whose deadline has not come.
- * After a change of the factor exactly those that are due by now must have run. Those of a kind that
- * run in one step must run by deadline.
+ * Scaled timeouts at random, in virtual time, compared with a list of the pending ones: schedules,
+ * cancels, touches, changes of the factor and steps of the clock, in three kinds of one engine.
+ *
+ * After each step, each timeout whose tick boundary has passed must have run, and none before its
+ * deadline. After a change of the factor, exactly the timeouts that are due by now must have run.
+ * If several timeouts of one kind run in one step, they must run by deadline.
  *
  * In meson test there are 100,000 operations. TESTS_OPERATIONS sets another number.
  *
- * Seen to fail: a driver that comes two ticks late; a touch by the least delay; a change of the factor
- * that drives no kind; a queue whose time is ahead by the least delay, too.
+ * Seen to fail: a driver that comes two ticks late; a touch that moves the timeout by the least
+ * delay only; a change of the factor that drives no kind; a queue whose time is also ahead by the
+ * least delay.
  */
 #include "random.h"
 #include "scaled_scene.h"
@@ -23,8 +25,8 @@ struct item {
 	struct tw_handle handle;
 	int64_t start_ns;
 	int kind;
-	bool pending; /* by the list */
-	int runs;     /* by the callback */
+	bool pending; /* pending according to the list */
+	int runs;     /* runs of its callback */
 };
 
 static struct {
@@ -32,7 +34,7 @@ static struct {
 	struct random random;
 	struct tw_scaled *scaled[KINDS];
 	struct item item[ITEMS];
-	int64_t last_ns[KINDS]; /* the start of the last one that ran in this step */
+	int64_t last_ns[KINDS]; /* the start of the last timeout that ran in this step */
 	double factor;
 	int disorders;
 } scene;

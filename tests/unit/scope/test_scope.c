@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes in virtual time: when timeouts of a scope run, what an end cancels, and what a callback
- * may do with its own scope.
+ * Scopes in virtual time: when timeouts of a scope run, which timeouts an end cancels, and what a
+ * callback may do with its own scope.
  *
- * Seen to fail: the deadline left at TW_NEVER; the slack of the kind not looked at; an end that
- * leaves out the last slot, or the slots outside of the scope; a schedule that does not look at the
- * state; a slot that is not free again; a count of slots instead of timeouts.
+ * Seen to fail: the deadline left at TW_NEVER; the slack of the kind ignored; an end that leaves
+ * out the last slot, or the slots outside of the scope struct; a schedule that does not check the
+ * state; a slot that is not freed; a count of slots instead of timeouts.
  */
 #include "scope_scene.h"
 
@@ -23,7 +23,7 @@ Test(scope, timeouts_run_when_they_are_due)
 		probe_init(&probe[i], fixture.engine);
 		(void)scope_schedule(scope, delay_ns[i], &probe_final_kind, &probe[i]);
 	}
-	/* The worker may have run those that are due. */
+	/* The worker may already have run the due timeouts. */
 	check_at_least(tw_scope_count(scope), 3);
 	check_at_most(tw_scope_count(scope), COUNT);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -73,7 +73,7 @@ Test(scope, timeouts_run_at_their_deadlines)
 	fixture_close(&fixture);
 }
 
-/* The deadline must be that of tw_schedule, and one that does not fit is never. */
+/* The deadline must be the same as with tw_schedule. If it would overflow, it must be TW_NEVER. */
 Test(scope, deadlines_are_those_of_a_single_timeout)
 {
 	static const int64_t delay_ns[] = {0, 5, NS_PER_MS, TW_NEVER - 1, TW_NEVER};
@@ -118,7 +118,7 @@ static void end_cancels(int count)
 		probe_init(&probe[i], fixture.engine);
 		(void)scope_schedule(scope, NS_PER_MS + i,
 				     i % 3 == 0 ? &probe_final_kind : &probe_kind, &probe[i]);
-		/* Half of them are in the wheel by now. */
+		/* From here on, the first half is in the wheel. */
 		if (i == count / 2)
 			fixture_flush(&fixture);
 	}
@@ -127,7 +127,7 @@ static void end_cancels(int count)
 	for (int i = 0; i < count; i++)
 		check_int(probe[i].finalised, i % 3 == 0);
 	check_int(tw_scope_count(scope), 0);
-	/* A later end finds nothing. */
+	/* A second end must find no timeouts. */
 	check_int(tw_scope_end(scope), 0);
 	check_int(tw_scope_end_wait(scope, TW_NEVER), 0);
 	fixture_advance(&fixture, 2 * NS_PER_S);
@@ -192,7 +192,7 @@ Test(scope, nothing_comes_in_after_the_end)
 	fixture_close(&fixture);
 }
 
-/* What a callback does with its own scope. */
+/* A callback that makes calls on its own scope, and their results. */
 struct session {
 	struct tw_scope *scope;
 	struct tw_handle handle;
@@ -250,7 +250,7 @@ static void on_beat(struct tw_handle self, void *arg)
 	session->said[0] = tw_scope_schedule(session->scope, NS_PER_MS, &beat_kind, session, NULL);
 }
 
-/* A callback that schedules itself again must go on until the end, in the same few slots. */
+/* A callback that schedules itself again must do so until the scope ends, in the same few slots. */
 Test(scope, callback_schedules_itself_again)
 {
 	struct session session = {.runs = 0};
@@ -261,7 +261,8 @@ Test(scope, callback_schedules_itself_again)
 	(void)scope_schedule(session.scope, NS_PER_MS, &beat_kind, &session);
 	for (int i = 0; i < 100; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* Each one takes two ticks: its deadline is the beginning of the second one. */
+	/* Each run comes two ticks after the previous one, because its deadline is at the
+	 * beginning of the second tick. */
 	check_int(session.runs, 50);
 	check_int(session.said[0], 0);
 	check_int(tw_scope_count(session.scope), 1);
@@ -282,7 +283,8 @@ static void on_last(void *arg, enum tw_end end)
 	session->said[2] = tw_scope_end(session->scope);
 }
 
-/* A finaliser inside the end must find the scope ended. Its own end cancels what is left. */
+/* A finaliser that runs inside the end must find the scope ended. Its own call of end cancels
+ * the remaining timeouts. */
 Test(scope, finaliser_inside_the_end)
 {
 	static const struct tw_kind kind = TW_KIND(on_beat, on_last);
@@ -306,7 +308,8 @@ Test(scope, finaliser_inside_the_end)
 	fixture_close(&fixture);
 }
 
-/* A handle that lies in what the finaliser frees must not be written after that. */
+/* The finaliser frees the object that holds the handle. The handle must not be written after
+ * that. */
 static void on_free(void *arg, enum tw_end end)
 {
 	(void)end;
@@ -334,7 +337,7 @@ Test(scope, handle_may_lie_in_what_the_finaliser_frees)
 	fixture_close(&fixture);
 }
 
-/* Two scopes of one engine, and timeouts without a scope, must not touch each other. */
+/* Two scopes of one engine, and timeouts without a scope, must not affect each other. */
 Test(scope, scopes_are_independent)
 {
 	struct tw_scope *left, *right;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: what is rejected, an engine that is full, stopped or gone, memory that is missing, and an
+ * Scopes: rejected input, an engine that is full, stopped or destroyed, a lack of memory, and an
  * end that waits.
  *
- * Seen to fail: a slot that stays claimed after a rejected schedule; an owner-only kind that is let
- * in; a scope that is destroyed before its end; chunks that are not freed; no look at the slots for
- * a free one if there is no memory; an end that does not wait; one that waits for its own callback.
+ * Seen to fail: a slot that stays claimed after a rejected schedule; an owner-only kind that is
+ * accepted; a scope that is destroyed before its end; chunks that are not freed; a free slot that
+ * is not searched for when there is no memory; an end that does not wait; one that waits for its
+ * own callback.
  */
 #include "asleep.h"
 #include "child.h"
@@ -57,7 +58,7 @@ Test(scope_ends, full_engine)
 	scope = scope_open(fixture.engine);
 	for (int i = 0; i < 3; i++)
 		handle = scope_schedule(scope, NS_PER_MS, &count_kind, &runs);
-	/* More often than there are slots: each must be given back. */
+	/* More rejected schedules than slots, so each must give its slot back. */
 	for (int i = 0; i < 100; i++) {
 		last = (struct tw_handle){NULL, 9};
 		check_int(tw_scope_schedule(scope, 0, &count_kind, &runs, &last), -EAGAIN);
@@ -87,7 +88,7 @@ Test(scope_ends, stopped_engine)
 	check_int(probe.end, TW_END_UNEXPIRED);
 	check_int(tw_scope_schedule(scope, 0, &probe_kind, &probe, NULL), -ESHUTDOWN);
 	check_int(tw_scope_count(scope), 0);
-	/* The scope outlives its engine. */
+	/* The scope exists longer than its engine. */
 	fixture_close(&fixture);
 	check_int(tw_scope_end(scope), 0);
 	check_int(tw_scope_end_wait(scope, TW_NEVER), 0);
@@ -119,7 +120,7 @@ Test(scope_ends, no_memory_for_slots)
 		handle[(i * 5) % 8] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
 		check_int(tw_scope_schedule(scope, 0, &count_kind, NULL, NULL), -ENOMEM);
 	}
-	/* Also one before the last that was found. */
+	/* Frees a slot before the one that was found last. It must be found, too. */
 	for (int i = 6; i > 0; i -= 5) {
 		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
 		handle[i] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
@@ -203,7 +204,7 @@ Test(scope_ends, wait_ends_with_the_callback)
 	fixture_close(&fixture);
 }
 
-/* The callback of a destroyed scope must not touch it. */
+/* The callback of a destroyed scope must not use the scope. */
 Test(scope_ends, destroyed_while_a_callback_runs)
 {
 	struct tw_scope *scope = NULL;
@@ -226,7 +227,8 @@ Test(scope_ends, destroyed_while_a_callback_runs)
 	fixture_close(&fixture);
 }
 
-/* In an executor a callback must wait for the others, and not for itself. */
+/* In an executor, a callback that ends its scope must wait for other callbacks, but not for
+ * itself. */
 struct own {
 	struct tw_scope *scope;
 	int said;
@@ -255,7 +257,7 @@ Test(scope_ends, callback_in_an_executor_does_not_wait_for_itself)
 	check_int(executor.count, 2);
 	check_int(tw_scope_end(own.scope), 0);
 	check_int(tw_scope_count(own.scope), 2);
-	/* The second one is on its way and does not run. */
+	/* The executor also has the second timeout, whose callback must not run. */
 	check_int(tw_due_run(&executor.due[executor.due[0].arg == &own ? 0 : 1]), 0);
 	check_int(own.said, -ETIMEDOUT);
 	check_int(tw_due_run(&executor.due[executor.due[0].arg == &own ? 1 : 0]), 0);
@@ -265,7 +267,7 @@ Test(scope_ends, callback_in_an_executor_does_not_wait_for_itself)
 	fixture_close(&fixture);
 }
 
-/* An executor that rejects a timeout makes it pending again: a later end must cancel it. */
+/* A timeout that an executor rejects is pending again, so a later end must cancel it. */
 static struct tw_scope *requeued_scope;
 static atomic_int end_said;
 

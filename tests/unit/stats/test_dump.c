@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine as text, in virtual time: its exact figures, which threads may ask and when, and the
- * result if the worker cannot come.
+ * The dump of an engine as text, in virtual time: its exact figures, which threads may ask for it
+ * and when, and the result if the worker cannot write it.
  *
  * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled timeouts
- * counted as waiting; the emptiest slots first; a request left in place by a thread that gave up;
- * the owner of a loop that waits for itself; a sleeper reported as awake, or as woken for any
- * deadline, or with its state read after the look; a request reported as placed although the place
- * is taken.
+ * counted as waiting; the emptiest slots listed first; a request that stays after its thread has
+ * given up; the owner of a loop that waits for itself; a sleeping worker reported as awake, or as
+ * woken for any deadline, or with its state read after the dump; a request reported as placed
+ * although another one is in its place.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -140,7 +140,7 @@ Test(dump, dump_counts_by_level_and_by_time_left)
 	fixture_close(&fixture);
 }
 
-/* More slots are occupied than the text names. */
+/* More slots are occupied than the dump lists. */
 Test(dump, dump_names_the_fullest_slots_first)
 {
 	static const char fullest[] = "slot 8 of level 0: 66\nslot 14 of level 0: 62\n"
@@ -162,7 +162,7 @@ Test(dump, dump_names_the_fullest_slots_first)
 	fixture_close(&fixture);
 }
 
-/* The text that the callback on the worker gets. */
+/* The dump that the callback on the worker gets. */
 static struct text inner;
 static int inner_said;
 
@@ -209,14 +209,14 @@ Test(dump, cancelled_and_not_reclaimed)
 	check_int(figure(&inner, "in rings "), 3);
 	check_int(figure(&inner, "of these to be taken out "), 3);
 	check_int(figure(&inner, "lanes "), 1);
-	/* Afterwards they are reclaimed. */
+	/* Afterwards the worker has reclaimed the cancelled timeouts. */
 	check_int(dump(fixture.engine, &inner, PATIENCE_NS), 0);
 	check_int(figure(&inner, "cancelled, not reclaimed: "), 0);
 	check_int(figure(&inner, "wheel: "), 4);
 	fixture_close(&fixture);
 }
 
-/* When the callback asks, the others of its batch have left the wheel. */
+/* When the callback asks for a dump, the other timeouts of its batch have left the wheel. */
 Test(dump, dump_counts_timeouts_about_to_run)
 {
 	struct fixture fixture;
@@ -234,7 +234,7 @@ Test(dump, dump_counts_timeouts_about_to_run)
 	fixture_close(&fixture);
 }
 
-/* Asks until the worker sleeps. It waits between two dumps, because each dump wakes the worker. */
+/* Dumps until the worker sleeps. Waits between two dumps, because each dump wakes the worker. */
 static bool sleeps_until(struct fixture *fixture, const char *words)
 {
 	struct text text;
@@ -315,8 +315,8 @@ static void asker_end(struct asker *asker, int said)
 }
 
 /*
- * One thread has the place of asking, and the other waits for it. The third waits for a moment
- * only.
+ * Only one request can be placed at a time. The second thread waits until the first is served. The
+ * third waits for a moment only, and times out.
  */
 Test(dump, two_dumps_at_once_both_end)
 {
@@ -398,7 +398,7 @@ static void *ask_and_tell(void *arg)
 	return NULL;
 }
 
-/* The owner looks itself. Another thread must wait for the owner's poll. */
+/* The owner writes the dump itself. Another thread must wait for the owner's poll. */
 Test(dump, owner_and_another_thread_can_dump_a_loop)
 {
 	static struct asker asker;
@@ -450,7 +450,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* A look must not lose anything, and when all is quiet the figures must agree. */
+/* Dumps must not lose a timeout. When all threads are quiet, the figures must be right. */
 Test(dump, dumps_during_a_storm_lose_no_timeout)
 {
 	pthread_t producer[PRODUCERS];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Histograms of the test's own: values that go in must come out, to 1 %.
+ * Histograms: values that the test records must be read back, with an error of at most 1 %.
  *
- * Seen to fail: 64 buckets per power of two; the least value of a bucket for the greatest; a rank
- * that is rounded down; a merge that takes the least value of an empty histogram; a difference that
- * keeps the greatest value of the minuend; a merge that takes the greatest value of the other one
- * always; loops that go one bucket too far.
+ * Seen to fail: 64 buckets per power of two; the least value of a bucket reported instead of the
+ * greatest; a rank that is rounded down; a merge that takes the least value of an empty histogram;
+ * a difference that keeps the greatest value of the minuend; a merge that always takes the greatest
+ * value of the other one; loops that go one bucket too far.
  */
 #include "check.h"
 
@@ -32,8 +32,8 @@ static void record(struct tw_histogram *histogram, uint64_t value_ns, int times)
 }
 
 /*
- * Records a much greater value too, because the greatest value of a histogram is exact and would
- * help.
+ * Records a much greater value too. A histogram's greatest value is exact, so without this the
+ * check would always pass.
  */
 static void error_check(uint64_t value_ns)
 {
@@ -58,7 +58,7 @@ Test(histogram, one_percent_from_1_ns_to_1_h)
 	error_check(HOUR_NS);
 }
 
-/* Beyond the range of the buckets, the greatest value must still be exact. */
+/* A value beyond the range of the buckets must still be exact as the greatest value. */
 Test(histogram, greatest_value_is_exact_beyond_the_buckets)
 {
 	both_empty();
@@ -74,7 +74,7 @@ Test(histogram, greatest_value_is_exact_beyond_the_buckets)
 	check_int(one.min_ns, 0);
 }
 
-/* Of the values 1 to 200, which have a bucket each. */
+/* The values 1 to 200 have a bucket each, so their percentiles must be exact. */
 Test(histogram, percentiles_of_small_values_are_exact)
 {
 	both_empty();
@@ -102,7 +102,7 @@ static int by_size(const void *left, const void *right)
 	return one_ns < other_ns ? -1 : one_ns > other_ns;
 }
 
-/* Compares with the sorted values themselves. */
+/* Compares the percentiles with those of the sorted values. */
 Test(histogram, percentiles_of_random_values)
 {
 	enum { COUNT = 10000 };
@@ -153,7 +153,7 @@ Test(histogram, merge_keeps_the_greater_maximum)
 	check_int(one.max_ns, 90000);
 }
 
-/* What follows a histogram in memory is neither read nor changed. */
+/* The library must neither read nor change the memory after a histogram. */
 Test(histogram, ends_at_its_last_bucket)
 {
 	struct followed {
@@ -194,7 +194,8 @@ Test(histogram, subtract_leaves_the_later_values)
 	check_int(one.sum_ns, 0);
 	check_int(one.min_ns, 0);
 	check_int(one.max_ns, 0);
-	/* The subtrahend is no earlier reading if the order is reversed. */
+	/* In the other order, the subtrahend is not an earlier reading, so subtract must reject
+	 * it. */
 	check_int(tw_histogram_subtract(&one, &other), -ERANGE);
 	check_int(one.count, 0);
 }
@@ -205,7 +206,7 @@ static void on_text(void *context, const char *text, size_t bytes)
 	*(size_t *)context += bytes;
 }
 
-/* Their output is tested in tests/print. Here are the calls that they reject. */
+/* tests/print tests the output of these calls. Here are the calls that they must reject. */
 Test(histogram, bad_arguments_of_print)
 {
 	struct tw_stats stats = {.size = sizeof stats};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of outcomes, states and ends, and the text that tw_strerror has for them. */
+/* The names of outcomes, states and ends, and the text that tw_strerror returns for them. */
 #include "check.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void check_name(const char *(*name)(int), int number, const char *expecte
 		  name(number), expected);
 }
 
-/* Checks numbers behind the last constant, and error codes. */
+/* Checks numbers after the last constant, and error codes. */
 static void check_others(const char *(*name)(int), int count)
 {
 	check_name(name, count, "unknown");
@@ -61,7 +61,7 @@ Test(names, outcomes_and_ends_of_retries_have_names)
 }
 
 /*
- * The lists above must have the order of the header, so some numbers are checked by their
+ * The lists above must have the order of the header. So this test checks some names by their
  * constants.
  */
 Test(names, names_follow_the_constants)
@@ -74,7 +74,8 @@ Test(names, names_follow_the_constants)
 	check_name(tw_retry_end_name, TW_RETRY_END_GIVEN_UP, "given_up");
 }
 
-/* Seen to fail: "unknown error", and for 1, which is also EPERM, "not permitted". */
+/* Seen to fail: with "unknown error" for outcomes, and with "not permitted" for 1, which is also
+ * EPERM. */
 Test(names, strerror_of_an_outcome_points_to_them)
 {
 	for (int i = 1; i <= TW_ENGINE_STOPPED; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes, uses, stops and destroys engines a thousand times. The process must then have as much
- * memory, as many threads and as many descriptors as after ten times. Three threads stay and
- * schedule on each engine, so that each engine has its rings.
+ * memory, as many threads and as many descriptors as after ten times. Three threads exist
+ * throughout and schedule on each engine, so that each engine has its rings.
  *
  * Seen to fail: with rings that are not released, and with a timer's descriptor left open.
  */
@@ -18,7 +18,7 @@ enum {
 	THREADS = 3,
 };
 
-/* For memory that the C library itself uses: stacks that it keeps, counters. */
+/* Allows for memory that the C library itself uses: stacks that it keeps, counters. */
 #define SLACK_BYTES (256 << 10)
 
 static struct tw_engine *engine;
@@ -41,7 +41,7 @@ static void *user_body(void *arg)
 		}
 		(void)pthread_barrier_wait(&used);
 	}
-	/* The threads must stay until the last footprint is taken, because it counts them. */
+	/* The threads must not end before the last footprint is taken, because it counts them. */
 	(void)pthread_barrier_wait(&made);
 	return NULL;
 }
@@ -54,7 +54,8 @@ static void round_run(const struct tw_options *options)
 	(void)pthread_barrier_wait(&made);
 	(void)pthread_barrier_wait(&used);
 	/*
-	 * A delay includes the clock's lag, so a timeout without a delay may be due a tick later.
+	 * A deadline by delay includes the clock's lag, so a timeout without a delay may be due a
+	 * tick later.
 	 */
 	if ((options->flags & TW_ENGINE_LOOP) != 0)
 		check_int(tw_engine_poll_at(engine, tw_engine_now(engine) + 2 * NS_PER_MS, 0),

@@ -162,7 +162,7 @@ Test(cancel_wait, waits_for_the_finaliser_too)
 	fixture_close(&fixture);
 }
 
-/* A callback of one engine that waits for the running callback of another engine. */
+/* A callback of one engine waits for the running callback of another engine. */
 struct cross {
 	struct tw_handle target;
 	asleep_thread number;
@@ -201,7 +201,8 @@ Test(cancel_wait, wait_in_a_callback_of_another_engine_waits)
 	fixture_close(&second);
 }
 
-/* A cancel that waits, against expiry. When it has returned, the argument must be the caller's. */
+/* A cancel that waits races with the expiry. When it has returned, the caller may free the
+ * argument. */
 Test(cancel_wait, frees_the_argument_safely)
 {
 	struct fixture fixture;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tick grid: never early, late by up to one tick, at every boundary that could go wrong. */
+/* The tick grid: at every critical boundary, no timeout may be early, or late by more than one
+ * tick. */
 #include "probe.h"
 
 #include <errno.h>
@@ -40,7 +41,8 @@ static void check_around(struct fixture *fixture, int64_t origin_ns, int64_t poi
 	check_deadline(fixture, origin_ns, point_ns + 2 * fixture->tick_ns + 1);
 }
 
-/* Checks around each of the first boundaries, and around multiples of the wheel's period. */
+/* Checks deadlines around each of the first boundaries, and around multiples of the wheel's
+ * revolution. */
 static void check_grid(uint64_t tick_ns, uint32_t slots, int64_t origin_ns)
 {
 	const struct tw_options options = grid_options(tick_ns, slots);
@@ -101,7 +103,7 @@ Test(edges, runs_on_time_around_tick_two_to_the_32)
 	fixture_close(&fixture);
 }
 
-/* Scheduled from far before: 2^32 ticks and more ahead of now. */
+/* The timeouts are scheduled 2^32 ticks ahead and more. */
 Test(edges, runs_on_time_two_to_the_32_ticks_ahead)
 {
 	const struct tw_options options = grid_options(1000, 256);
@@ -173,7 +175,8 @@ Test(edges, whole_tick_runs_at_its_boundary)
 	fixture_close(&fixture);
 }
 
-/* After a stall of many periods all timeouts that are due must have run, and the rest must stay. */
+/* After a stall of many revolutions, all due timeouts must have run, and the others must still
+ * be pending. */
 Test(edges, all_due_run_after_a_stall)
 {
 	const struct tw_options options = grid_options(1000, 64);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B12: if the limit check counts first, a rejected caller can make another caller fail. Three
- * threads compete for one place, and one counter stamps each call. Each rejection must overlap the
- * life of a timeout that was really accepted.
+ * B12, the defect: if a schedule counts itself before it checks the limit, a rejected caller can
+ * cause the rejection of another caller. Three threads compete for one place, and one counter
+ * stamps each call. While each rejected call runs, a really accepted timeout must exist.
  *
- * The window is a few nanoseconds, so a planted defect passed this test. tests/freeze/limit.c saw
- * the defect, because it stops a thread inside the window.
+ * The window is a few nanoseconds, so a planted defect passed this test. tests/freeze/limit.c
+ * noticed the defect, because it stops a thread inside the window.
  */
 #include "probe.h"
 
@@ -65,9 +65,9 @@ static int by_begin(const void *left, const void *right)
 }
 
 /*
- * Counts the rejections that are not just. The spans are sorted by begin. A rejection is just if an
- * accepted span overlaps it: it begins before the rejection's end, and ends after the rejection's
- * begin. `latest_end` is the latest end of the accepted spans so far.
+ * Counts the unjust rejections. The spans are sorted by their begin. A rejection is just if an
+ * accepted span overlaps it: that span begins before the rejection's end, and ends after the
+ * rejection's begin. `latest_end` is the latest end of the accepted spans so far.
  */
 static int count_unjust(const struct span *spans, int count)
 {

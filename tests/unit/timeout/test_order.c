@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts of different ticks run in tick order, also in a backlog of less than one revolution. If
- * a timeout comes after its tick, it runs at the next advance, in the order of arrival.
+ * Timeouts of different ticks must run in tick order, also in a backlog of less than one
+ * revolution. A timeout that arrives after its tick runs at the next advance, in the order of
+ * arrival.
  *
  * Seen to fail: slots processed before the overdue timeouts (overdue_timeouts…); three batches in
  * one transfer (in_a_backlog_of_several_batches).
@@ -36,7 +37,7 @@ static const struct tw_kind entry_kind = TW_KIND(on_entry, NULL);
 
 static struct journal journal;
 
-/* Schedules the entries `from` to `to` of the journal, with random deadlines. */
+/* Schedules the entries `from` to `to` - 1 of the journal, with random deadlines. */
 static void fill_part(struct fixture *fixture, int from, int to, int64_t span_ns, uint64_t seed)
 {
 	struct random random = {seed};
@@ -71,7 +72,8 @@ static void check_tick_order(int64_t tick_ns)
 	check_tick_order_until(COUNT, tick_ns);
 }
 
-/* From number `from` on, the entries must have run in the order in which they were scheduled. */
+/* Checks that the entries from number `from` on have run in the order in which they were
+ * scheduled. */
 static void check_order_of_coming(int from)
 {
 	int i;
@@ -107,7 +109,7 @@ Test(order, in_a_backlog_within_one_revolution)
 }
 
 /*
- * All entries are still in ingress when they are due. One transfer must take them all before any
+ * All entries are still in ingress when they are due. One transfer must take all of them before any
  * expires.
  */
 Test(order, backlog_of_ingress_runs_in_tick_order)
@@ -130,8 +132,8 @@ enum { RESIDENT = 1000, BATCH = 100 };
 
 /*
  * Half of the entries are in the wheel. The other half is in ingress, and is more than one transfer
- * takes. The first turn runs the wheel's half and the first batch in tick order. By then every tick
- * has passed, so the rest runs in the order of arrival.
+ * takes. The first turn must run the wheel's half and the first batch in tick order. By then every
+ * tick has passed, so the rest must run in the order of arrival.
  */
 Test(order, in_a_backlog_of_several_batches)
 {
@@ -143,7 +145,8 @@ Test(order, in_a_backlog_of_several_batches)
 	fixture_open(&fixture, &options);
 	fill_part(&fixture, 0, RESIDENT, 4000 * NS_PER_MS, 4);
 	/*
-	 * The gate holds the worker at tick 1. The entries that have run by then are in order, too.
+	 * The gate holds the worker at tick 1. The entries that have run by then must be in order,
+	 * too.
 	 */
 	gate_hold(&fixture, &gate);
 	fixture.now_ns = 4001 * NS_PER_MS;
@@ -156,7 +159,8 @@ Test(order, in_a_backlog_of_several_batches)
 	fixture_close(&fixture);
 }
 
-/* Overdue timeouts run in the order in which they came, and before those that wait in slots. */
+/* Overdue timeouts must run in the order in which they arrived, and before those that wait in
+ * slots. */
 Test(order, overdue_timeouts_run_first_and_in_order)
 {
 	struct fixture fixture;
@@ -166,7 +170,7 @@ Test(order, overdue_timeouts_run_first_and_in_order)
 	fixture_open_at(&fixture, NULL, 0);
 	fixture_advance(&fixture, 5000 * NS_PER_MS);
 	gate_hold(&fixture, &gate);
-	/* The first half is due at the next ticks, and waits in its slots. */
+	/* The first half is due in the next ticks, so it waits in slots. */
 	for (i = 0; i < RESIDENT; i++)
 		journal.entries[i] = (struct entry){&journal, fixture.now_ns + i * NS_PER_MS};
 	for (i = RESIDENT; i-- > 0;)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TW_ENGINE_ORDERED: runs by deadline, with both wheels, inside a tick, across batches and after a
- * stall.
+ * TW_ENGINE_ORDERED: timeouts must run by deadline, with both wheels, inside a tick, across batches
+ * and after a stall.
  *
- * Seen to fail: the list not sorted, sorted by tick only, or given out a batch at a time; a
- * cancelled timeout left in it; the rest of the list forgotten by stop; a rescheduled timeout
- * sorted by its old time.
+ * Seen to fail: a list of due timeouts that is not sorted, sorted by tick only, or given out a
+ * batch at a time; a cancelled timeout that stays in it; a stop that forgets the rest of it; a
+ * rescheduled timeout sorted by its old time.
  */
 #include "fixture.h"
 
@@ -81,7 +81,8 @@ Test(ordered, timeouts_of_one_tick_run_by_deadline)
 }
 
 /*
- * They span many revolutions of the hashed wheel and many levels of the other. All are due at once.
+ * The deadlines span many revolutions of the hashed wheel and many levels of the hierarchical one.
+ * All are due at once.
  */
 Test(ordered, after_a_stall_timeouts_run_by_deadline)
 {
@@ -99,7 +100,8 @@ Test(ordered, after_a_stall_timeouts_run_by_deadline)
 	}
 }
 
-/* They leave the slots at their old time, but must run in the order of their new one. */
+/* Rescheduled timeouts leave their slots at the old time, but must run in the order of the new
+ * deadlines. */
 Test(ordered, rescheduled_run_by_the_new_deadline_after_a_stall)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -121,7 +123,7 @@ Test(ordered, rescheduled_run_by_the_new_deadline_after_a_stall)
 	}
 }
 
-/* Callbacks cancel timeouts that wait behind them. */
+/* Callbacks cancel timeouts that are due after them. */
 Test(ordered, cancelled_while_it_waits)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -152,7 +154,8 @@ static void stop_begin(struct tw_handle self, void *argument)
 
 static const struct tw_kind stop_kind = TW_KIND(stop_begin, NULL);
 
-/* The first timeout of a tick holds the worker until the engine stops. The rest is handed back. */
+/* The first timeout of a tick holds the worker until the engine stops. Stop must hand back the
+ * rest of the tick. */
 Test(ordered, stopped_while_it_waits)
 {
 	FOR_EACH_WHEEL(wheel)
@@ -176,7 +179,8 @@ Test(ordered, stopped_while_it_waits)
 	}
 }
 
-/* A loop runs a few timeouts per poll. The rest must keep its order, even if some are cancelled. */
+/* A loop runs a few timeouts per poll. The rest must keep its order, even if some of it is
+ * cancelled. */
 Test(ordered, a_few_per_poll_keep_their_order)
 {
 	enum { BUDGET = 7 };
@@ -206,7 +210,7 @@ Test(ordered, a_few_per_poll_keep_their_order)
 	}
 }
 
-/* The clock goes on tick by tick, so each turn sorts the timeouts of one tick only. */
+/* The clock moves tick by tick, so each turn sorts the timeouts of only one tick. */
 Test(ordered, one_after_the_other)
 {
 	FOR_EACH_WHEEL(wheel)

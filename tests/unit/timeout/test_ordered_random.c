@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TW_ENGINE_ORDERED at random, in virtual time, against a list of the pending timeouts. The owner
- * and callbacks schedule, cancel and reschedule. Some timeouts are periodic, with one run. All runs
- * must come by deadline from first to last, over stalls, turns and polls that run only a few, except
- * those that were scheduled for the past.
- * Equal deadlines of one thread must run in the order in which it scheduled or rescheduled them. No
- * timeout may be early or lost.
+ * TW_ENGINE_ORDERED at random, in virtual time, compared with a list of the pending timeouts. The
+ * owner and callbacks schedule, cancel and reschedule. Some timeouts are periodic, with one run.
  *
- * Seen to fail: a timeout that is rescheduled while it waits in the list, but keeps its old place
- * there; no sort by sequence in the run, or in a slot of the fine wheel; the run's equals given out
- * before those of the fine wheel; a later reschedule without a new sequence; a hole in `fresh` that
- * the last one fills; a timeout of the batch under way that stays there; what was put aside filed
- * in the next turn alone; periodic timeouts of the engine's own thread by its lane.
+ * All runs must come by deadline from first to last, over stalls, turns and polls that run only a
+ * few. Only timeouts that were scheduled for the past are excepted. Equal deadlines of one thread
+ * must run in the order in which it scheduled or rescheduled them. No timeout may be early or lost.
+ *
+ * Seen to fail: a timeout that is rescheduled while it waits in the list of due ones, but keeps its
+ * old place there; no sort by sequence in the run (wheel/fine.h), or in a slot of the fine wheel;
+ * equal deadlines of the run given out before those of the fine wheel; a later reschedule without a
+ * new sequence; a hole in `fresh` that the last one fills; a timeout of the present batch that
+ * stays there; timeouts deferred by a callback that are filed in the next turn only; periodic
+ * timeouts of the engine's own thread that go through its lane.
  */
 #include "fixture.h"
 #include "random.h"
@@ -24,11 +25,11 @@ enum { SEEDS = 300, TIMEOUTS = 400, CROWD = 20000, STEPS = 150 };
 struct item {
 	struct tw_handle handle;
 	int64_t deadline_ns;
-	uint64_t order; /* of scheduling */
+	uint64_t order; /* its number in the order of schedules */
 	bool pending;
 	bool passed;    /* its deadline was not in the future when it was set */
 	bool by_worker; /* a callback set it, on the worker's thread */
-	bool unordered; /* another thread than the owner has rescheduled it */
+	bool unordered; /* a thread that is not the owner has rescheduled it */
 };
 
 static struct {
@@ -44,10 +45,11 @@ static struct {
 	bool loop;
 	bool calm;
 	bool in_callback;
-	bool put_aside; /* a callback has scheduled for the past: that runs in the next poll */
+	bool put_aside; /* a callback has scheduled for the past, for the next poll */
 } scene;
 
-/* Some are in the past. A worker thread would run those while the test does the next operation. */
+/* Only in a loop are some deadlines in the past. A worker thread would run those timeouts while
+ * the test makes the next operation. */
 static int64_t random_deadline_ns(void)
 {
 	int64_t now_ns = scene.fixture.now_ns;
@@ -61,7 +63,7 @@ static int64_t random_deadline_ns(void)
 	return deadline_ns;
 }
 
-/* No other timeout of the same thread and deadline may have been scheduled before. */
+/* Checks that no pending timeout of the same thread and deadline was scheduled before this one. */
 static void check_order(const struct item *item)
 {
 	if (item->unordered || scene.items > TIMEOUTS)
@@ -102,7 +104,7 @@ static void on_expire(struct tw_handle self, void *arg)
 static const struct tw_kind shared = TW_KIND(on_expire, NULL);
 static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_expire, NULL);
 
-/* A periodic timeout with one run is one more way to schedule for this deadline. */
+/* Schedules a periodic timeout with one run, which must be ordered like any other. */
 static void schedule_once(struct item *item, int64_t deadline_ns)
 {
 	struct tw_period once = TW_PERIOD_RATE(NS_PER_S);
@@ -117,7 +119,7 @@ static void schedule(struct item *item, int64_t deadline_ns)
 {
 	bool is_owned = scene.loop && random_below(&scene.random, 2) == 0;
 
-	/* The first run of a periodic timeout is never before now. */
+	/* The first run of a periodic timeout is never in the past. */
 	if (deadline_ns > scene.fixture.now_ns && random_below(&scene.random, 4) == 0)
 		schedule_once(item, deadline_ns);
 	else
@@ -146,7 +148,7 @@ static void some_operation(void)
 	item->passed = deadline_ns <= scene.fixture.now_ns;
 	item->order = ++scene.order;
 	scene.put_aside |= item->passed && scene.in_callback;
-	/* A loop's callbacks run on the owner. */
+	/* In a loop, callbacks run on the owner, so they count as the same thread. */
 	item->by_worker = !scene.loop && scene.in_callback;
 }
 
@@ -169,7 +171,8 @@ static void time_step(void)
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
 }
 
-/* Half of the polls have no bound. A worker thread owns the scene until the engine has flushed. */
+/* Lets the engine work. Half of the polls have no budget. A worker thread may use the scene
+ * until the flush has returned. */
 static void worker_step(void)
 {
 	uint64_t budget;
@@ -224,7 +227,7 @@ static void one_seed(uint64_t seed, uint64_t items, int steps)
 	worker_step();
 	for (int step = 0; step < steps; step++)
 		random_step();
-	/* One turn must run all that is left. */
+	/* One turn must run all remaining timeouts. */
 	scene.calm = true;
 	scene.fixture.now_ns += (INT64_C(1) << 24) * scene.fixture.tick_ns;
 	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns), 0);
@@ -242,7 +245,7 @@ Test(ordered_random, random_timeouts_run_by_deadline)
 		one_seed(seed, TIMEOUTS, STEPS);
 }
 
-/* So many timeouts that a step has more than the sorted run holds (wheel/fine.h). */
+/* So many timeouts that a step of the wheel has more than the sorted run holds (wheel/fine.h). */
 Test(ordered_random, crowds_run_by_deadline)
 {
 	for (uint64_t seed = 1; seed <= slowed(SEEDS / 20); seed++)

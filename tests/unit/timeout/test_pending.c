@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pending count and its limit: exact, taken after the state check, and released exactly once.
+ * The count of pending timeouts and its limit. A place must be taken after the state check, and
+ * released exactly once.
  *
  * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a
  * rejected schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
@@ -99,7 +100,8 @@ Test(pending, a_running_callback_keeps_its_place)
 	fixture_close(&fixture);
 }
 
-/* Of 11 timeouts ten are cancelled twice, some after expiry. The count must not go below zero. */
+/* Ten of eleven timeouts are cancelled twice, some after they expired. The count must not go
+ * below zero. */
 Test(pending, b05_decremented_twice)
 {
 	struct fixture fixture;
@@ -110,7 +112,7 @@ Test(pending, b05_decremented_twice)
 	open_limited(&fixture, 11);
 	for (i = 0; i < 11; i++)
 		handles[i] = must_schedule(fixture.engine, NS_PER_MS, &count_kind, &runs);
-	/* Some may be in ingress, the others in the wheel. */
+	/* The worker may have transferred some of the timeouts. */
 	for (i = 0; i < 5; i++)
 		tw_cancel(handles[i]);
 	fixture_flush(&fixture);
@@ -167,7 +169,8 @@ Test(pending, b06_leaks_on_stop)
 	fixture_close(&fixture);
 }
 
-/* Schedules itself again. It also tries a second schedule, which must find no place. */
+/* A callback that schedules itself again, in its own place. It also tries a second schedule,
+ * which must be rejected. */
 struct rearm {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -216,7 +219,8 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 }
 
 /*
- * While the callback runs, no other schedule may get its place. The next schedule inside it does.
+ * While the callback runs, no other schedule may get its timeout's place. The callback's own next
+ * schedule must get it.
  */
 struct keeper {
 	struct tw_engine *engine;
@@ -257,8 +261,8 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 }
 
 /*
- * Two timeouts are due at once. The first callback cancels the other timeout, which must not count
- * then.
+ * Two timeouts are due at once. The first callback cancels the other timeout, which must then no
+ * longer count as pending.
  */
 struct pair {
 	struct tw_engine *engine;

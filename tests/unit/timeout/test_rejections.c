@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rare failures: no memory, memory that the library cannot use, and calls inside calls. */
+/* Rare failures: no memory, memory that the library cannot use, and callbacks inside callbacks. */
 #include "fault.h"
 #include "probe.h"
 
@@ -23,7 +23,7 @@ Test(rejections, no_memory_for_a_clock)
 
 /*
  * There is memory for the engine, but not for its wheel. The engine's memory must be given back,
- * and the clock must be free.
+ * and the clock must be free again.
  */
 Test(rejections, no_memory_for_a_wheel)
 {
@@ -126,8 +126,8 @@ Test(rejections, run_of_no_due_is_rejected)
 }
 
 /*
- * A callback of one engine runs a dispatched timeout of another. Inside both, the limit and the
- * waits of each engine must know which callback is theirs.
+ * A callback of one engine runs a dispatched timeout of another engine. Inside both, each engine's
+ * limit and waits must refer to its own callback.
  */
 struct nested {
 	struct tw_engine *outer;

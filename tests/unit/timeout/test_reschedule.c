@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tw_reschedule: every outcome, in each state and on both wheels. No run may come at an earlier
- * deadline.
+ * tw_reschedule: every outcome, in each state and with both wheels. After a reschedule, no run may
+ * come at an earlier deadline.
  */
 #include "probe.h"
 
@@ -33,7 +33,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* The timeout must run once, in the tick after `deadline_ns`. */
+/* Checks that the timeout runs once, in the tick after `deadline_ns`. */
 static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t deadline_ns)
 {
 	fixture_advance_to(fixture, deadline_ns);
@@ -75,7 +75,8 @@ Test(reschedule, later_again_and_again_runs_at_the_last_deadline)
 }
 
 /*
- * By distances at which entries could look the same: a revolution, and half the bits of a due tick.
+ * Moves the timeout by distances at which its slot entry could look the same: revolutions, and 2^32
+ * ticks.
  */
 Test(reschedule, later_by_turns_and_halves)
 {
@@ -125,7 +126,7 @@ Test(reschedule, earlier_in_the_wheel_runs_at_the_new_deadline)
 	}
 }
 
-/* There is no flush in between, so the worker finds both changes at once. */
+/* No flush comes between the reschedules, so the worker finds all of them at once. */
 Test(reschedule, earlier_and_later_before_the_worker_looks)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -177,7 +178,7 @@ Test(reschedule, to_never_and_back)
 	}
 }
 
-/* A handle of zeros, and INT64_MIN, which is no time. */
+/* A handle of zeros is invalid, and so is the time INT64_MIN. */
 Test(reschedule, zero_handle_and_bad_time_are_rejected)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -208,7 +209,8 @@ Test(reschedule, reschedule_after_cancel_returns_cancelled)
 	}
 }
 
-/* The cancel finds the timeout queued to be filed anew. Its memory must be given back once. */
+/* The timeout is cancelled while it is queued to be filed again. Its memory must be given back
+ * once. */
 Test(reschedule, cancelled_while_it_is_queued)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -255,7 +257,7 @@ Test(reschedule, reschedule_of_a_stale_handle_returns_estale)
 	}
 }
 
-/* A handle knows its engine and its engine's clock. */
+/* A reschedule must use the engine of the handle, and that engine's clock. */
 Test(reschedule, reschedule_goes_by_the_engine_of_the_handle)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -275,12 +277,13 @@ Test(reschedule, reschedule_goes_by_the_engine_of_the_handle)
 		check_int(other_probe.runs, 0);
 		check_runs_at(&other, &other_probe, 70 * NS_PER_S + 9 * NS_PER_MS);
 		fixture_close(&other);
-		/* This engine no longer exists. */
+		/* The handle's engine no longer exists. */
 		check_true(tw_reschedule(other_handle, 0) != TW_RESCHEDULE_DONE);
 	}
 }
 
-/* A birth word has no state, and there is no generation 0. */
+/* No timeout has a handle like these: its generation would be a birth word, or 0, or it has no
+ * node. */
 Test(reschedule, a_made_up_handle_is_rejected)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -316,7 +319,8 @@ static void on_inside(struct tw_handle self, void *arg)
 static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 
 /*
- * The running timeout is rejected. If a peer of the same batch has not run yet, it is filed again.
+ * The running timeout's reschedule must be rejected. A peer of the same batch that has not run yet
+ * must be filed again.
  */
 Test(reschedule, running_timeout_is_not_rescheduled_by_itself)
 {
@@ -342,7 +346,7 @@ Test(reschedule, running_timeout_is_not_rescheduled_by_itself)
 	}
 }
 
-/* The hand-back must report the time that is left by the new deadline. */
+/* The hand-back must report the time that is left until the new deadline. */
 Test(reschedule, hand_back_has_the_time_left_until_the_new_deadline)
 {
 	ON_EACH_WHEEL(fixture, probe)
@@ -373,7 +377,7 @@ Test(reschedule, reschedule_after_destroy_is_rejected)
 	check_true(outcome == TW_RESCHEDULE_CANCELLED || outcome == -ESTALE);
 }
 
-/* Reschedules to later may cost the worker at most one look at the old time. */
+/* All reschedules to later times together may cost the worker one turn, at the old time. */
 Test(reschedule, later_wakes_nobody)
 {
 	ON_EACH_WHEEL(fixture, probe)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * While tw_memory_reserve touches a slab, no thread may get blocks of it. If the kernel cannot
- * touch its pages (before Linux 5.14), the library overwrites them. Seen to fail: with the slab
- * given to others before.
+ * While tw_memory_reserve populates a slab, no thread may get blocks of it. If the kernel cannot
+ * populate pages (before Linux 5.14), the library overwrites them, and would destroy such blocks.
+ * Seen to fail: with a slab that other threads can use before it is populated.
  */
 #include "probe.h"
 
@@ -12,18 +12,19 @@
 enum { SLAB_TIMEOUTS = 40000, POPULATE_WRITE = 23 };
 
 static struct tw_engine *engine;
-static uint64_t bytes_before; /* 0: madvise has nothing to do */
+static uint64_t bytes_before; /* 0: madvise must not schedule */
 static struct tw_handle handles[SLAB_TIMEOUTS];
 static int args[SLAB_TIMEOUTS];
 
-/* More than a slab holds, so some get blocks of a new slab, or of one that is ready. */
+/* Schedules more timeouts than a slab holds, so some get blocks of a new slab. */
 static void many_schedule(void)
 {
 	for (int i = 0; i < SLAB_TIMEOUTS; i++)
 		handles[i] = must_schedule(engine, TW_NEVER, &count_kind, &args[i]);
 }
 
-/* Replaces the C library's: an old kernel, and another thread that schedules at this moment. */
+/* Replaces the C library's function. It acts like an old kernel, and like another thread that
+ * schedules at this moment. */
 int madvise(void *address, size_t bytes, int advice)
 {
 	(void)address;

@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* The kind as a newer header might declare it. */
+/* The kind as a newer version of the header might declare it. */
 struct newer_kind {
 	struct tw_kind known;
 	uint64_t unknown[2];
 };
 
-/* The timeout must run at `boundary_ns`, and not before. */
+/* Checks that the timeout runs at `boundary_ns`, and not before. */
 static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t boundary_ns)
 {
 	fixture_advance_to(fixture, boundary_ns - 1);
@@ -95,7 +95,7 @@ Test(schedule, smallest_number_is_rejected)
 		  -ERANGE);
 	check_int(tw_schedule_at(fixture.engine, INT64_MIN, &probe_final_kind, &probe, &handle),
 		  -ERANGE);
-	/* An unsigned delay of 2^63 becomes this. */
+	/* An unsigned delay of 2^63 becomes this number. */
 	check_int(tw_schedule(fixture.engine, (int64_t)(UINT64_C(1) << 63), &probe_final_kind,
 			      &probe, &handle),
 		  -ERANGE);

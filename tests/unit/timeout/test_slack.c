@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slack: no timeout is early, or later than deadline plus slack and a tick. Timeouts with slack
- * must meet.
+ * Slack: no timeout may be early, or later than its deadline plus slack and a tick. Timeouts with
+ * slack must share ticks.
  *
- * Seen to fail: the deadline plus slack taken as it is (they do not meet); one tick beyond the
- * slack; the roundest tick before the deadline.
+ * Seen to fail: the tick of deadline plus slack used as it is (the timeouts share no ticks); one
+ * tick beyond the slack; the roundest tick before the deadline.
  */
 #include "probe.h"
 
@@ -30,7 +30,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Deadlines of any kind, with slack from below a tick to many ticks. */
+/* Random deadlines, with slack from less than a tick to many ticks. */
 Test(slack, run_lies_between_deadline_and_slack)
 {
 	static const int64_t slacks_ns[] = {1, NS_PER_MS / 3, NS_PER_MS, 7 * NS_PER_MS, NS_PER_S};
@@ -59,7 +59,8 @@ Test(slack, run_lies_between_deadline_and_slack)
 	fixture_close(&fixture);
 }
 
-/* Spreads 1,000 deadlines over a second. Returns at how many times they were due. */
+/* Spreads 1,000 deadlines over a second. Returns the number of different times at which the
+ * timeouts ran. */
 static int meetings(uint64_t slack_ns)
 {
 	const struct tw_kind kind = TW_KIND_SLACK(ran_note, NULL, slack_ns);
@@ -90,7 +91,7 @@ Test(slack, slack_makes_timeouts_meet)
 	check_at_most(meetings(100 * NS_PER_MS), COUNT / 64 + 2);
 }
 
-/* In real time. The ten timeouts meet, so the worker sleeps once or twice. */
+/* In real time. The ten timeouts share their tick, so the worker sleeps once or twice. */
 Test(slack, slack_saves_wake_ups)
 {
 	static const struct tw_kind kind = TW_KIND_SLACK(ran_note, NULL, 1000 * NS_PER_MS);

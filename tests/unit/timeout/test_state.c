@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_timeout_state and tw_timeout_get over the life of a timeout. */
+/* tw_timeout_state and tw_timeout_get in each state of a timeout. */
 #include "probe.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static void on_inside(struct tw_handle self, void *arg)
 
 static const struct tw_kind inside_kind = TW_KIND(on_inside, NULL);
 
-/* A timeout that has ended must keep its last state, or be forgotten. */
+/* Checks that an ended timeout still has its last state, or that its handle is stale. */
 static void check_state_or_stale(struct tw_handle handle, int state)
 {
 	int actual = tw_timeout_state(handle);

@@ -2,9 +2,9 @@
 /*
  * Timeouts at a date of the wall clock, in virtual time, while the wall clock is stepped.
  *
- * Seen to fail: no look at the wall clock before a run; a step forward that files only the first slice
- * anew; a look that takes a rescheduled timeout for one with a date; a hand-back that takes the
- * engine's deadline for the date's.
+ * Seen to fail: no check of the wall clock before a run; a step forward after which only the first
+ * slice is filed again; a check that treats a rescheduled timeout as one with a date; a hand-back
+ * that uses the engine's deadline instead of the date.
  */
 #include "fault.h"
 #include "wall_scene.h"
@@ -18,7 +18,7 @@ static const int64_t steps[] = {NS_PER_S, HOUR_NS, 10 * YEAR_NS};
 
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
-/* Without a step it runs at its date, in the first tick after it. */
+/* Without a step, the timeout must run at its date, in the first tick after it. */
 Test(wall, runs_at_its_date_and_not_before)
 {
 	struct probe probe;
@@ -39,7 +39,8 @@ Test(wall, runs_at_its_date_and_not_before)
 	fixture_close(&scene.fixture);
 }
 
-/* A step of the wall clock beyond the date makes it due at once, though no time has passed. */
+/* If the wall clock steps beyond the date, the timeout must run at once, although no time has
+ * passed. */
 Test(wall, a_step_forward_beyond_the_date_runs_it_at_once)
 {
 	struct probe probe;
@@ -56,7 +57,8 @@ Test(wall, a_step_forward_beyond_the_date_runs_it_at_once)
 	}
 }
 
-/* A step forward that does not reach the date makes it nearer by as much. */
+/* A step forward that does not reach the date must bring the date nearer by the size of the
+ * step. */
 Test(wall, a_step_forward_makes_the_date_nearer)
 {
 	struct probe probe;
@@ -74,7 +76,8 @@ Test(wall, a_step_forward_makes_the_date_nearer)
 	}
 }
 
-/* After a step back it waits for its date once more: it is never early by the wall clock. */
+/* After a step back, the timeout must wait for its date again. It must never run while the wall
+ * clock is before its date. */
 Test(wall, a_step_back_makes_it_wait_as_much_longer)
 {
 	struct probe probe;
@@ -94,7 +97,7 @@ Test(wall, a_step_back_makes_it_wait_as_much_longer)
 	}
 }
 
-/* There and back, in either order, is as if nothing had happened. */
+/* Two opposite steps, in either order, must not change when the timeout runs. */
 Test(wall, a_step_and_the_opposite_one_change_nothing)
 {
 	struct probe probe;
@@ -115,7 +118,8 @@ Test(wall, a_step_and_the_opposite_one_change_nothing)
 	}
 }
 
-/* A back step that comes after the worker has filed it, and then a forward one past the date. */
+/* The wall clock steps back after the worker has filed the timeout, and then forward beyond the
+ * date. */
 Test(wall, a_step_back_and_a_larger_one_forward_run_it)
 {
 	struct probe probe;
@@ -131,7 +135,7 @@ Test(wall, a_step_back_and_a_larger_one_forward_run_it)
 	fixture_close(&scene.fixture);
 }
 
-/* The other timeouts go by the engine's clock, whatever the wall clock does. */
+/* Other timeouts must follow the engine's clock, whatever the wall clock does. */
 Test(wall, a_step_does_not_touch_other_timeouts)
 {
 	struct probe wall, other;
@@ -164,7 +168,7 @@ Test(wall, a_date_in_the_past_runs_in_the_next_turn)
 	fixture_close(&scene.fixture);
 }
 
-/* TW_NEVER is no date; the last date before it is one that no step can reach. */
+/* TW_NEVER is not a date. No step can reach the last date before it. */
 Test(wall, the_end_of_time_never_comes)
 {
 	struct probe never, last;
@@ -184,7 +188,8 @@ Test(wall, the_end_of_time_never_comes)
 	fixture_close(&scene.fixture);
 }
 
-/* Before and after the worker has listed it, and after it was filed anew by a step. */
+/* Cancels a timeout at four moments: before and after the worker has listed it, and after a step
+ * has filed it again. */
 Test(wall, cancel_ends_it_in_each_place)
 {
 	struct probe probe;
@@ -209,7 +214,8 @@ Test(wall, cancel_ends_it_in_each_place)
 	fixture_close(&scene.fixture);
 }
 
-/* The deadline is the date by the clocks as they are now, before the worker has seen it too. */
+/* The deadline must be the date converted by the present clocks, even before the worker has seen
+ * the timeout. */
 Test(wall, get_reports_the_date_in_the_engines_time)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -233,7 +239,7 @@ Test(wall, get_reports_the_date_in_the_engines_time)
 	fixture_close(&scene.fixture);
 }
 
-/* From a reschedule on it is a timeout of the engine's clock. */
+/* After a reschedule, the timeout must follow the engine's clock. */
 Test(wall, reschedule_makes_it_an_ordinary_timeout)
 {
 	struct probe probe;
@@ -266,7 +272,7 @@ static void on_self(struct tw_handle self, void *arg)
 	seen[3] = tw_period_next(self, 1);
 }
 
-/* In its own callback it is a timeout that runs, and not a chain that could go on. */
+/* In its own callback, the timeout must count as running, not as a chain that could continue. */
 Test(wall, in_its_callback_it_is_running)
 {
 	static const struct tw_kind kind = TW_KIND(on_self, NULL);
@@ -282,7 +288,7 @@ Test(wall, in_its_callback_it_is_running)
 	fixture_close(&scene.fixture);
 }
 
-/* Another thread's cancel of a running one waits for its end. */
+/* A cancel that waits, by another thread, must wait until the callback has ended. */
 Test(wall, cancel_wait_waits_for_the_run)
 {
 	struct gate gate;
@@ -299,7 +305,7 @@ Test(wall, cancel_wait_waits_for_the_run)
 	fixture_close(&scene.fixture);
 }
 
-/* Stop hands it back, with the time that is left until its date. */
+/* Stop must hand the timeout back with the time that is left until its date. */
 Test(wall, stop_hands_it_back_with_the_time_until_its_date)
 {
 	struct probe probe;
@@ -338,7 +344,7 @@ Test(wall, slack_makes_it_later_and_never_earlier)
 	fixture_close(&scene.fixture);
 }
 
-/* A worst lateness of an hour, because the clock was stepped by one, would be no lateness. */
+/* A step of the wall clock must not count as lateness of the timeouts that it makes due. */
 Test(wall, a_step_is_no_lateness)
 {
 	struct probe probe;
@@ -389,7 +395,7 @@ Test(wall, limit_of_pending_timeouts_counts_it)
 	fixture_close(&scene.fixture);
 }
 
-/* Whatever is wrong in itself is rejected, and leaves no handle and no count. */
+/* A call with a wrong argument must be rejected, and must not store a handle or change a count. */
 Test(wall, rejects_what_is_wrong)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(NULL, NULL);
@@ -435,7 +441,7 @@ enum { MANY = 5000 };
 
 static struct tw_handle many[MANY];
 
-/* More than a turn files anew at once, and more than the first list holds. */
+/* More timeouts than a turn files again, and more than the first list holds. */
 Test(wall, a_step_reaches_all_of_many)
 {
 	atomic_int runs = 0;
@@ -455,7 +461,8 @@ Test(wall, a_step_reaches_all_of_many)
 	fixture_close(&scene.fixture);
 }
 
-/* The list of those that came and went must not grow, and is given back with the engine. */
+/* The list of dates must not grow when timeouts end, and its memory must be given back with the
+ * engine. */
 Test(wall, memory_stays_when_many_come_and_go)
 {
 	atomic_int runs = 0;
@@ -483,8 +490,8 @@ Test(wall, memory_stays_when_many_come_and_go)
 }
 
 /*
- * Without memory for the list, the worker checks each date ten times a second, and so notices a
- * step.
+ * Without memory for the list, the worker checks each date ten times a second, so it still notices
+ * a step.
  */
 Test(wall, without_memory_for_the_list_a_step_is_seen_soon)
 {
@@ -495,7 +502,7 @@ Test(wall, without_memory_for_the_list_a_step_is_seen_soon)
 	fault_init(&fault);
 	check_int(tw_memory_allocator_set(&fault.allocator), 0);
 	wall_open(&scene, NULL);
-	/* Makes all that a timeout needs, but not the list. */
+	/* Makes everything that a timeout needs, except the list. */
 	(void)must_wall(&scene, DATE_NS, &count_kind, &runs);
 	(void)must_schedule(scene.fixture.engine, HOUR_NS, &count_kind, &runs);
 	fixture_flush(&scene.fixture);

@@ -2,9 +2,10 @@
 /*
  * Timeouts at a date of CLOCK_REALTIME, in real time. The program replaces the C library's
  * clock_gettime and timerfd_settime. Its wall clock is the machine's plus a difference that the
- * test changes. Such a step makes the descriptors that wait for one readable, as the kernel does.
+ * test changes. Such a step makes the descriptors that wait for a step readable, as the kernel
+ * does.
  *
- * Seen to fail: no wake of the worker after a step (hangs); a descriptor that is not closed.
+ * Seen to fail: no wake-up of the worker after a step (hangs); a descriptor that is not closed.
  */
 #include "probe.h"
 #include "sanitized.h"
@@ -30,7 +31,7 @@ enum { FDS = 256, MANY_STEPS = 200, ROUNDS = 300 };
 #endif
 
 static _Atomic int64_t ahead_ns;
-/* Which descriptors wait for a step. */
+/* True for the descriptors that wait for a step. */
 static atomic_bool waits[FDS];
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -61,7 +62,8 @@ static int64_t wall_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* A thread that reads such a descriptor returns, and the count of the timer is its reading. */
+/* Steps the wall clock. Each waiting descriptor becomes readable at once, because its timer is
+ * set to the past. */
 static void wall_step(int64_t step_ns)
 {
 	const struct itimerspec now = {.it_value = {.tv_nsec = 1}};
@@ -94,7 +96,7 @@ static int threads_alive(void)
 	return count;
 }
 
-/* A joined thread may still be in the list for a moment. */
+/* For a moment after a join, the system may still list the thread. */
 static bool threads_come_down_to(int count)
 {
 	for (int64_t begin_ns = monotonic_ns(); threads_alive() > count; sleep_ns(NS_PER_MS))
@@ -116,7 +118,8 @@ Test(wall_kernel, runs_at_its_date)
 	real_engine_close(engine);
 }
 
-/* The worker sleeps until a date in an hour, and no other thread calls the engine. */
+/* The worker sleeps until a date in an hour. No other thread calls the engine, so only the step
+ * can wake the worker. */
 Test(wall_kernel, a_step_wakes_the_worker)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -131,7 +134,7 @@ Test(wall_kernel, a_step_wakes_the_worker)
 	real_engine_close(engine);
 }
 
-/* The loop sleeps on the descriptor that it had before there was any date. */
+/* The loop sleeps on a descriptor that was made before the first date was scheduled. */
 Test(wall_kernel, a_step_wakes_the_loop)
 {
 	struct tw_options options;
@@ -148,7 +151,7 @@ Test(wall_kernel, a_step_wakes_the_loop)
 	probe_init(&probe, engine);
 	check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL), 0);
 	check_at_least(tw_engine_poll(engine, 0), 0);
-	/* A poll may leave the descriptor readable once more. */
+	/* After a poll the descriptor may still be readable once. */
 	while (poll(&polled, 1, 0) > 0)
 		check_int(tw_engine_poll(engine, 0), 0);
 	wall_step(2 * HOUR_NS);
@@ -161,7 +164,7 @@ Test(wall_kernel, a_step_wakes_the_loop)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* Each is as good as the first: the watch waits again after each. */
+/* Each step must be noticed, so the watch must wait again after each. */
 Test(wall_kernel, each_step_is_noticed)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -179,7 +182,7 @@ Test(wall_kernel, each_step_is_noticed)
 	real_engine_close(engine);
 }
 
-/* A date after a step back is not early. */
+/* After a step back, the timeout must not run before its date. */
 Test(wall_kernel, a_step_back_delays)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
@@ -194,7 +197,8 @@ Test(wall_kernel, a_step_back_delays)
 	real_engine_close(engine);
 }
 
-/* No descriptor and no thread before the first date, one of each from then on, none afterwards. */
+/* Before the first date there must be no descriptor and no thread for dates, from then on one of
+ * each, and none after the engine is destroyed. */
 Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 {
 	struct tw_engine *engine;
@@ -207,7 +211,7 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	fds = fds_open();
 	threads = threads_alive();
-	/* ThreadSanitizer makes a thread of its own with the first one. */
+	/* ThreadSanitizer makes a thread of its own together with the program's first one. */
 	check_true(threads == before + 1 || (SANITIZED && threads == before + 2));
 	for (int i = 0; i < 3; i++) {
 		check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL),
@@ -220,7 +224,7 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 	check_true(threads_come_down_to(threads - 1));
 }
 
-/* An engine that is destroyed while a step is being noticed. */
+/* The engine is destroyed while the library handles a step. */
 Test(wall_kernel, ends_at_any_moment)
 {
 	struct tw_engine *engine;
@@ -237,9 +241,7 @@ Test(wall_kernel, ends_at_any_moment)
 	}
 }
 
-/*
- * Without a descriptor the call fails with a code, nothing is half done, and the next one succeeds.
- */
+/* Without a free descriptor the call must fail and have no effect. The next call must succeed. */
 Test(wall_kernel, no_descriptor_left)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

@@ -2,7 +2,7 @@
 /*
  * Timeouts at dates in loop mode and with executors, in virtual time.
  *
- * Seen to fail: no look at the count of steps before a loop sleeps.
+ * Seen to fail: a loop that does not check the count of steps before it sleeps.
  */
 #include "dispatch_scene.h"
 #include "wall_scene.h"
@@ -27,7 +27,7 @@ static bool readable(int fd)
 	return poll(&polled, 1, 0) > 0;
 }
 
-/* Polls until the descriptor rests. Returns how many ran. */
+/* Polls until the descriptor is no longer readable. Returns how many timeouts ran. */
 static int64_t polls(int fd)
 {
 	int64_t runs = 0;
@@ -50,7 +50,7 @@ Test(wall_loop, a_date_in_the_past_runs_in_the_next_poll)
 	fixture_close(&scene.fixture);
 }
 
-/* The loop's descriptor is made before there is any date. */
+/* The loop's descriptor is made before the first date is scheduled. */
 Test(wall_loop, a_step_makes_the_descriptor_readable)
 {
 	struct probe probe;
@@ -68,7 +68,7 @@ Test(wall_loop, a_step_makes_the_descriptor_readable)
 	fixture_close(&scene.fixture);
 }
 
-/* A step back is a reason for one poll, and the loop then sleeps longer. */
+/* A step back needs one poll. After that the loop must sleep longer. */
 Test(wall_loop, next_due_follows_the_wall_clock)
 {
 	struct tw_engine *engine;
@@ -94,7 +94,8 @@ Test(wall_loop, next_due_follows_the_wall_clock)
 	fixture_close(&scene.fixture);
 }
 
-/* A timeout with a date does not come before an earlier one, and equal dates keep their order. */
+/* A timeout with a date must not run before one with an earlier date. Equal dates must keep
+ * their order. */
 Test(wall_loop, equal_dates_run_in_the_order_of_their_scheduling)
 {
 	enum { COUNT = 64 };
@@ -118,7 +119,8 @@ Test(wall_loop, equal_dates_run_in_the_order_of_their_scheduling)
 	fixture_close(&scene.fixture);
 }
 
-/* In an executor's queue a cancel still counts: the callback does not run. */
+/* A cancel must still work while the timeout is in an executor's queue: the callback must not
+ * run. */
 Test(wall_executor, cancelled_in_the_queue_it_does_not_run)
 {
 	struct tw_options options = executor_options(TW_REJECTION_RUN, QUEUE);
@@ -176,7 +178,7 @@ Test(wall_executor, one_that_is_rejected_is_dropped)
 	fixture_close(&scene.fixture);
 }
 
-/* Asked again, it is asked with its date: after a step back it waits. */
+/* A rejected timeout is offered again at its date, so after a step back it must wait. */
 Test(wall_executor, one_that_is_asked_again_waits_for_its_date_after_a_step_back)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts at dates at random, in virtual time, against a list. The test schedules, cancels,
+ * Timeouts at dates at random, in virtual time, compared with a list. The test schedules, cancels,
  * reschedules, lets time pass and steps the wall clock by up to twenty years, in worker mode and in
  * loop mode, with each wheel, ordered or not.
  *
- * Allowed: no callback runs while the wall clock is before its date. Once the worker has looked, no
- * timeout waits with a date that is a tick ago. In loop mode no sleep lasts beyond a date: the next
- * due time is not later than the first date by the clocks as they are. A timeout that was
- * rescheduled goes by its deadline alone. Each runs once, or is cancelled.
+ * No callback may run while the wall clock is before its date. When the worker has finished its
+ * work, no timeout may wait whose date passed a tick ago. In loop mode no sleep may last beyond a
+ * date: the next due time must not be later than the first date, by the present clocks. A
+ * rescheduled timeout must follow only its deadline. Each timeout must run once, or be cancelled.
  *
- * Seen to fail: no look at the wall clock before a run; a list that loses an entry when it drops
- * another; a look that takes a rescheduled timeout for one with a date.
+ * Seen to fail: no check of the wall clock before a run; a list that loses an entry when it drops
+ * another; a check that treats a rescheduled timeout as one with a date.
  */
 #include "random.h"
 #include "slowdown.h"
@@ -36,7 +36,7 @@ static struct {
 	struct wall_scene scene;
 	struct random random;
 	struct item item[ITEMS];
-	/* The clocks, for callbacks on the worker. */
+	/* Copies of the clocks, for callbacks on the worker. */
 	_Atomic int64_t wall_ns, now_ns;
 	atomic_int early;
 	bool loop;
@@ -54,7 +54,7 @@ static void on_date(struct tw_handle self, void *arg)
 
 static const struct tw_kind date_kind = TW_KIND(on_date, NULL);
 
-/* Lets the worker do all that it can do now. */
+/* Lets the worker do everything that it can do now. */
 static void settle(void)
 {
 	struct tw_engine *engine = test.scene.fixture.engine;
@@ -86,7 +86,7 @@ static void time_pass(int64_t passed_ns)
 {
 	struct wall_scene *scene = &test.scene;
 
-	/* The callbacks' copies first. */
+	/* The copies are set first, because the clock's move may run callbacks that read them. */
 	test.now_ns += passed_ns;
 	test.wall_ns += passed_ns;
 	scene->fixture.now_ns += passed_ns;
@@ -95,7 +95,7 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* No callback is under way, and a step back starts none. */
+/* Steps the wall clock. No callback is running, and a step back makes none run. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;
@@ -125,7 +125,7 @@ static void check_item(struct item *item)
 		item->pending = false;
 }
 
-/* A loop that sleeps until the next due time sleeps not beyond a date. */
+/* Checks that a loop which sleeps until the next due time does not sleep beyond a date. */
 static void check_sleep(void)
 {
 	int64_t due_ns = test.loop ? tw_engine_next_due(test.scene.fixture.engine) : 0;
@@ -154,7 +154,7 @@ static void item_schedule(struct item *item)
 	item->pending = true;
 }
 
-/* Settled before, so what is due has run, and the outcome is certain. */
+/* Cancels or reschedules. All due timeouts have run before, so the outcome is certain. */
 static void item_change(struct item *item)
 {
 	if (random_below(&test.random, 3) != 0) {

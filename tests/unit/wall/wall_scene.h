@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine in virtual time with a wall clock of its own, which begins at a date of this century.
- * The test moves both, and steps the wall clock. Included once per test program.
+ * An engine in virtual time with its own wall clock, which begins at a date of this century. The
+ * test moves both clocks, and steps the wall clock. Include once per test program.
  */
 #ifndef TESTS_WALL_SCENE_H
 #define TESTS_WALL_SCENE_H
@@ -23,7 +23,7 @@ static inline int64_t wall_now(const struct wall_scene *scene)
 	return scene->wall_ns;
 }
 
-/* Sets the wall clock, and waits until the worker has seen it. In loop mode: until a poll has. */
+/* Sets the wall clock, and waits until the worker, or in loop mode a poll, has seen it. */
 static inline void wall_set(struct wall_scene *scene, int64_t wall_ns)
 {
 	scene->wall_ns = wall_ns;
@@ -36,7 +36,7 @@ static inline void wall_step(struct wall_scene *scene, int64_t step_ns)
 	wall_set(scene, scene->wall_ns + step_ns);
 }
 
-/* Lets time pass, on both clocks. */
+/* Lets time pass on both clocks. */
 static inline void wall_pass(struct wall_scene *scene, int64_t time_ns)
 {
 	scene->wall_ns += time_ns;
@@ -45,7 +45,8 @@ static inline void wall_pass(struct wall_scene *scene, int64_t time_ns)
 
 static inline void wall_open(struct wall_scene *scene, const struct tw_options *options)
 {
-	/* The engine's time begins in the third hour, so the wall clock can fall behind it. */
+	/* The engine's clock begins at three hours, so that a test can set the wall clock to an
+	 * earlier time than the engine's. */
 	fixture_open_at(&scene->fixture, options, 3 * HOUR_NS);
 	scene->wall_ns = DATE_NS;
 	check_int(tw_clock_set_wall(scene->fixture.clock, DATE_NS), 0);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- A heartbeat. ARGV: id, session, how long it lasts (microseconds). Returns the time, and what the server does if it has no
--- memory left ('': it does not say).
+-- A heartbeat, which renews a session. ARGV: id, session, how long the session lasts (microseconds). Returns the time,
+-- and the server's maxmemory-policy ('' if it is unknown).
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Whether the server does a write, and permits all commands of the scripts, for a new connection. A script that fails in its midst
--- is not taken back. So each command is tried here, the ones that write last, where it changes nothing. ARGV: id.
+-- Checks on a new connection whether the server does a write, and permits all commands of the scripts. A script that fails
+-- after its first write is not taken back. So each command is tried here, the writing ones last, where it changes nothing.
+-- ARGV: id.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Claims what is due soon, oldest first. ARGV: id, session, batch, how far ahead (microseconds), most, and for each kind its
--- number (4 bytes) and its name. Returns 1 if more rows of sessions that are over are to be freed, and for each row its serial, its
--- timer and its run.
+-- Claims timers that are due soon, oldest first. ARGV: id, session, batch, how far ahead (microseconds), most, and for
+-- each kind its number (4 bytes) and its name. Returns 1 if another claim should follow at once, otherwise 0, and for
+-- each row its serial, its timer and its run.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
@@ -13,11 +13,11 @@ if not row then
 	return refusal
 end
 
--- Frees rows of sessions that are over.
+-- Frees rows of sessions that are over. Returns 0, 1 if there are more, or nil if a row has the wrong form.
 local function reap()
 	local over = call('ZRANGEBYSCORE', BEAT, '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)
 	for i = 1, #over do
-		-- A heartbeat finds that it comes too late, also if the clock goes back.
+		-- A late heartbeat then finds the session over, even if the clock went back.
 		call('ZADD', BEAT, 0, over[i])
 		local freed, all = free_held(over[i], most)
 		if not freed then
@@ -32,7 +32,7 @@ local function reap()
 	return 0
 end
 
--- Members of FREE that are due soon, oldest first: number, due and place, serial.
+-- Returns the members of FREE that are due soon, oldest first: kind 4, due 8, place 4, serial 8.
 local function soon()
 	local paused, sources = {}, {}
 	local until_ns = ns_of(now + ARGV[4])
@@ -56,7 +56,7 @@ end
 local found = most > 0 and soon() or {}
 local held, runs, result, bytes = {}, {}, {more}, 0
 
--- Claims some of what was found. False: a row is not as it must be.
+-- Prepares the claim of some of the members found. Returns false if a row has the wrong form.
 local function take(first, last)
 	local serials = {}
 	for i = first, last do
@@ -81,7 +81,7 @@ local function take(first, last)
 	return true
 end
 
--- Timers may be large: the rest is for the next claim.
+-- Timers may be large. After 4 MB the rest waits for the next claim.
 local count = #found
 for first = 1, count, 50 do
 	if bytes > 4000000 then

@@ -1,8 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- Operations in their order, at most 1,000. ARGV: id, session, batch, first (1: of a commit), grows (1: the commit makes timers),
--- number of the first operation, operations: type 1, flags 1 (1 only the own run, 2 for this session, 4 it runs), serial 8,
--- attempt 8, fence 8, and a timer as in TIMER, or only its due and place. Returns the time, and what did not end as usual: number 4,
--- outcome 4, place 4, serial 8 of each. All is worked out before the first write.
+-- Does operations in their order, at most 1,000. The writes are prepared completely before the first one is done.
+--
+-- ARGV: id, session, batch, first (1: the first part of a commit), grows (1: the commit has new timers), number of the
+-- first operation, and the operations. An operation is: type 1, flags 1 (1: it ends an own run; 2: this session claims
+-- the timer; 4: the timer runs), serial 8, attempt 8, fence 8, and a timer as in TIMER, or only its due and place.
+--
+-- Returns the time, and the operations with an unusual outcome: number 4, outcome 4, place 4, serial 8 of each.
 local PUT, DELETE, MOVE, START, BURY, REVIVE, DROP = 1, 2, 3, 4, 5, 6, 7
 local PRESENT, RUNNING, ATTEMPTED, ABSENT, FENCE = 2, 3, 4, 5, 4294967295
 local OPS = 6
@@ -17,11 +20,11 @@ if not session_row then
 	return refusal
 end
 
--- keys: the serial that has it, or false; key_writes: those that change.
+-- keys: for each key the serial that has it, or false. key_writes: the keys that change.
 local rows, deads, keys, key_writes = {}, {}, {}, {}
 local bad = false
 
--- A row as the server has it. `set` and `member`: where it is listed.
+-- Makes a row of the server's values. `set` and `member` are the sorted set that lists it, and its member there.
 local function row_read(serial, value, run)
 	local row = {value = value, had_run = run and true or false}
 	if run then
@@ -64,7 +67,7 @@ local function rows_read()
 	end
 end
 
--- A row that an operation names by its id.
+-- Returns the row that an operation names by its id, or nil.
 local function row_of(serial, place)
 	local row = rows[serial]
 	return row and not row.gone and sub(row.head, 9, 12) == place and row or nil
@@ -80,7 +83,7 @@ local function key_of(value)
 	return sub(value, 22, 21 + (byte(value, 21) or 0))
 end
 
--- The serial that has a key, or false.
+-- Returns the serial that has a key, or false.
 local function holder(key)
 	if keys[key] == nil then
 		local serial = call('HGET', KEY, key)
@@ -103,7 +106,8 @@ local function remove(serial, row)
 	row.gone, row.changed = true, true
 end
 
--- Whether an operation may change a row: strict, only if it is held under that session; else unless it runs elsewhere.
+-- Returns whether an operation may change a row. It may if the session `fence` holds the row. If it is not strict, it
+-- also may unless the timer runs in a session that lives.
 local function may(row, fence, strict)
 	return (fence ~= NONE and row.session == fence) or (not strict and not (row.marks % 2 == STARTED and lives(row.session)))
 end
@@ -155,7 +159,7 @@ local function move(at, serial, place, due, attempt, fence, strict, mine)
 	row.head, row.session, row.changed = due .. sub(row.head, 9), mine and s or NONE, true
 end
 
--- The fence of those that start: greater than all before it, also if the clock went back.
+-- Makes the fence of all timers that start. It is greater than their earlier fences, even if the clock went back.
 local next_fence
 local function fence_make()
 	local greatest = 0
@@ -183,7 +187,7 @@ local function start(at, serial, place, attempt, fence)
 	row.marks, row.attempt, row.fence, row.changed = row.marks - row.marks % KEYED + STARTED + OPEN, attempt, next_fence, true
 end
 
--- A dead letter: when it ended 8, its last attempt 8, the timer.
+-- Returns the dead letter of an id, or nil. A letter is: when it ended 8, its last attempt 8, the timer.
 local function dead_of(serial, place)
 	if deads[serial] == nil then
 		local letter = call('HGET', DEAD, serial)
@@ -248,7 +252,7 @@ local function operate()
 	end
 end
 
--- What is to be written, as lists of arguments.
+-- The writes, as lists of arguments.
 local timer_set, timer_del, run_set, run_del = {}, {}, {}, {}
 local add, rem = {[FREE] = {}, [HELD] = {}}, {[FREE] = {}, [HELD] = {}}
 
@@ -331,7 +335,7 @@ local function deads_write()
 	end
 end
 
--- Outcomes are kept until the next commit begins, for a reply that is lost.
+-- Keeps the outcomes until the next commit begins, because the reply may be lost.
 local function outcomes_write(text)
 	if ARGV[4] == '1' then
 		call('HDEL', OUTCOMES, s)

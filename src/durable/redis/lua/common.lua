@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 -- The beginning of each script. docs/internals/durable-shared.md has the protocol, and what each key holds.
 --
--- Lua's numbers are exact up to 2^53. So a number of 64 bits is a text of eight bytes, big-endian; one that may be negative
--- has its highest bit turned, so that the order of the texts is that of the numbers.
+-- Lua's numbers are exact up to 2^53. So a number of 64 bits is a text of eight bytes, big-endian. A signed number has
+-- its highest bit inverted, so that the order of the texts is the order of the numbers.
 --
 --     timer: due 8, place 4, kind 4, version 4, bytes of the key 1, key, payload
 --     run:   due 8, place 4, kind 4, session 8, fence 8, attempt 8, marks 1
 --
--- A timer has a run if it was ever claimed or moved; its due is the one that counts.
+-- A timer has a run if it was ever claimed or moved. Then the due of the run counts, not that of the timer.
 local META, SESSION, BEAT, OUTCOMES, TIMER, RUN, FREE, HELD, KEY, DEAD, BURIED, ENDED, KIND, PAUSED =
 	KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local TYPES = {'hash', 'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'set'}
@@ -22,7 +22,8 @@ local function refuse(text)
 	return redis.error_reply(text)
 end
 
--- Nothing is written before it is known that all keys are what they must be: a script is not taken back.
+-- Returns a refusal if a key has the wrong type, or the data is not that of `id`. Each script checks this before it
+-- writes, because Redis does not roll back a script.
 local function unsound(id)
 	for i = 1, #KEYS do
 		local type = call('TYPE', KEYS[i]).ok
@@ -35,7 +36,7 @@ local function unsound(id)
 	end
 end
 
--- Microseconds as nanoseconds in eight bytes, of which the first is turned.
+-- Returns microseconds as nanoseconds, in eight bytes with the highest bit inverted.
 local function ns_of(us)
 	local high = floor(us / 4294967296)
 	local low = (us - high * 4294967296) * 1000
@@ -43,7 +44,7 @@ local function ns_of(us)
 	return pack('>I4I4', high * 1000 + carry + 2147483648, low - carry * 4294967296)
 end
 
--- Whether a deadline has passed.
+-- Returns whether the deadline of a head has passed.
 local now_high, now_low = number('>I4I4', ns_of(now))
 local function is_due(head)
 	local high, low = number('>I4I4', head)
@@ -61,13 +62,13 @@ local function lives(session)
 	return known
 end
 
--- The server refuses the first write of a script if it has no memory left, and then none after it. What makes no timer
--- begins with a write that is never refused.
+-- A server without memory refuses only the first write of a script. So a script that makes no timer begins with a write
+-- that is never refused.
 local function write_begin()
 	call('HDEL', META, '')
 end
 
--- Batch n of a session: the row of the session, or nil and the refusal.
+-- Checks whether batch n of a session may begin. Returns the session's row, or nil and a refusal.
 local function batch_look(s, n)
 	local row = call('HGET', SESSION, s)
 	if not row or #row < 9 or not lives(s) or number('>I8', row) ~= n - 1 then
@@ -80,7 +81,7 @@ local function batch_begin(s, n, row, claim)
 	call('HSET', SESSION, s, pack('>I8B', n, claim) .. sub(row, 10))
 end
 
--- The member of a timer in FREE or HELD; `head` begins with due, place and kind.
+-- Returns the member of a timer in FREE or HELD. `head` begins with due, place and kind.
 local function member_of(session, head, serial)
 	if session == NONE then
 		return sub(head, 13, 16) .. sub(head, 1, 12) .. serial
@@ -88,15 +89,15 @@ local function member_of(session, head, serial)
 	return session .. sub(head, 1, 12) .. serial
 end
 
--- A long list of arguments, in calls that the interpreter's stack can take.
+-- Runs a command with a long list of arguments, by several calls, because Lua's stack is limited.
 local function call_many(command, key, list)
 	for i = 1, #list, 4000 do
 		call(command, key, unpack(list, i, math.min(i + 3999, #list)))
 	end
 end
 
--- Frees rows that a session holds, at most so many. Returns how many, and whether that were all; nil: a row is not as it must
--- be.
+-- Frees at most `most` rows that a session holds. Returns how many, and whether these were all; nil if a row has the
+-- wrong form.
 local function free_held(session, most)
 	local members = call('ZRANGEBYLEX', HELD, '[' .. session, '(' .. session .. string.rep('\255', 21), 'LIMIT', 0, most)
 	if #members == 0 then

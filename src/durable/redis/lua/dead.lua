@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Dead letters in the order of place and serial. ARGV: id, place and serial behind which they are (or ''), most. Returns the
--- serial and the dead letter of each.
+-- Lists dead letters in the order of place and serial. ARGV: id, the place and serial behind which the list begins ('':
+-- at the first one), most. Returns the serial and the dead letter of each.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The timer of a key. ARGV: id, key. Returns its serial, its timer and its run, or nothing.
+-- Finds the timer that has a key. ARGV: id, key. Returns its serial, its timer and its run, or an empty list.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

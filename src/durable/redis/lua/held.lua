@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Serials that a session has claimed and not started, at most so many, behind a place in the order of deadlines. ARGV: id,
--- session, place (due, place, serial, or ''), most. Returns the next place ('': there is none), and the serials.
+-- Lists the serials that a session has claimed but not started, in the order of deadlines. ARGV: id, session, the
+-- position behind which the list begins (due, place, serial; '': at the first one), most. Returns the position for the
+-- next call ('': there are no more), and the serials.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Makes what is not there. ARGV: names of kinds. Returns what names this store, and all kinds with their numbers.
+-- Makes the missing data and kinds. ARGV: names of kinds. Returns the id of the server's data, and all kinds with their
+-- numbers.
 local refusal = unsound()
 if refusal then
 	return refusal

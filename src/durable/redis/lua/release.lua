@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Rows that this session has claimed are free again. ARGV: id, session, batch, serials.
+-- Frees rows that this session has claimed but not started. ARGV: id, session, batch, serials.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Reserves serials. ARGV: id, count. Returns the first one after them, as a text. They go on from the clock at least: so those
--- that a crash of the server has taken back are not given again.
+-- Reserves serials. ARGV: id, count. Returns the first serial after them, as a text. A serial is at least the clock's
+-- time, so that serials are not given again after the server lost its last writes in a crash.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

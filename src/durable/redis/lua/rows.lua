@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Rows by their serials. ARGV: id, serials. Returns for each its timer, its run and its dead letter, each or nothing.
+-- Reads rows by their serials. ARGV: id, serials. Returns the timer, the run and the dead letter of each, or false
+-- where there is none.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A new session. ARGV: id, how long it lasts (microseconds), name. Returns its number and the time, as texts.
+-- Begins a session. ARGV: id, how long it lasts (microseconds), name. Returns its number and the time, as texts.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Removes the oldest dead letters. ARGV: id, how many stay, those that ended before go (8 bytes), most. Returns how many went.
+-- Removes the oldest dead letters, at most `most`. ARGV: id, how many may stay, a time (8 bytes; letters that ended
+-- earlier are removed), most. Returns how many were removed.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

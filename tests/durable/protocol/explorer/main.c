@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Explores the protocol of durable timers on a server that machines share
- * (docs/internals/durable-shared.md): all states that two processes, their server and their users can
- * come to, with a bounded number of faults.
+ * (docs/internals/durable-shared.md). Visits all states that two processes, their server and their
+ * users can reach with a bounded number of faults.
  *
  * usage: durable-protocol [--timers 1|2] [--faults 0..3] [--cancels 0..2] [--without RULE]
  *
- * Exit code 0: all properties hold in all states. With --without it is 0 if the search has found what
- * the missing rule breaks, and a shortest trace is printed.
+ * Exit code 0: all properties hold in all states. With --without it is 0 if the search has found
+ * what the missing rule breaks, and a shortest trace is printed.
  *
  * The model is simpler than the protocol:
  *
- * - A run ends its timer. There are no retries, dead letters, keys, moves, kinds or pauses of kinds.
+ * - A run ends its timer. There are no retries, dead letters, keys, moves, kinds or pauses of
+ * kinds.
  * - A batch has at most one operation for each timer. A claim takes all free rows.
  * - A timer that a process schedules is due soon. Timers that a third program writes are free rows.
  * - Heartbeats that come in time are no steps. A pause beyond the session's time ends the lease at
- *   once, and the session may expire at any moment from then on, or be renewed before.
- * - One request of each process can be left over after a break, and take effect later.
+ *   once. From then on the session may expire at any moment, or be renewed before it does.
+ * - At most one request of each process can be left over after a broken connection, and take effect
+ *   later.
  * - The reply to a request comes with its commit, unless the connection breaks. A later reply would
  *   change nothing, because no other process sees when it comes.
  * - The first statement of a request is done when it is sent, unless it has to wait for a lock.

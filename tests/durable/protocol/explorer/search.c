@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Adds what follows from a state. True: a property broke. */
+/* Adds the states that follow from a state. Returns true if a step broke a property. */
 static bool follow(struct table *table, uint32_t number, struct steps *steps, struct found *found)
 {
 	bool rests = true;
@@ -47,7 +47,7 @@ void search_all(struct table *table, struct found *ret_found)
 
 enum known {
 	KNOWN_NOT = 0,
-	KNOWN_SEEN = 1, /* in this walk */
+	KNOWN_SEEN = 1, /* seen in this walk */
 	KNOWN_ENDS = 2,
 };
 
@@ -57,7 +57,7 @@ struct walk {
 	bool changed;
 };
 
-/* Fills in the states to which steps lead that happen by themselves. */
+/* Lists the states that follow by steps which happen by themselves. Returns how many. */
 static int sure_of(const struct table *table, uint32_t number, uint32_t *ret_numbers)
 {
 	static struct steps steps;
@@ -96,7 +96,10 @@ static void ends(struct walk *walk, uint32_t number)
 	}
 }
 
-/* A state that was seen in a circle may be known to end only in the next walk. */
+/*
+ * Marks states from which rest can be reached. A state on a circle may need another walk, so this
+ * returns whether anything changed.
+ */
 static bool walk_all(struct walk *walk)
 {
 	walk->changed = false;

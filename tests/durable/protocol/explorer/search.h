@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The search of all states, breadth first, so the first trace that is found is a shortest one. */
+/*
+ * The search of all states. It is breadth first, so the first trace that it finds is a shortest
+ * one.
+ */
 #ifndef PROTOCOL_SEARCH_H
 #define PROTOCOL_SEARCH_H
 
@@ -8,14 +11,15 @@
 #include "steps.h"
 
 struct found {
-	enum property property; /* PROPERTY_NONE: all hold */
-	uint32_t state;         /* where it broke, or from which the last step broke it */
+	enum property property; /* PROPERTY_NONE: all properties hold */
+	/* the state in which it broke, or from which the last step broke it */
+	uint32_t state;
 	bool in_step;
 };
 
-/* The properties of steps, and of states in which nothing happens any more. */
+/* Checks the properties of all steps, and of all states in which nothing more happens. */
 void search_all(struct table *table, struct found *ret_found);
-/* From each state there is a way to such a state, without faults and without users. */
+/* Checks that such a state can be reached from each state, without faults and without users. */
 void search_ends(const struct table *table, struct found *ret_found);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All states that were found, in the order of their finding, each once. */
+/* All states that were found, each once, in the order in which they were found. */
 #ifndef PROTOCOL_TABLE_H
 #define PROTOCOL_TABLE_H
 
@@ -9,17 +9,17 @@
 
 struct table {
 	struct packed *states;
-	uint32_t *parents; /* from which each was found first */
-	uint32_t *places;  /* of the hash: a number of a state, or TABLE_NONE */
+	uint32_t *parents; /* the state from which each was found first */
+	uint32_t *places;  /* the hash: the number of a state, or TABLE_NONE */
 	uint32_t count, room;
 	uint64_t mask;
 };
 
 void table_init(struct table *table);
 void table_free(struct table *table);
-/* TABLE_NONE: it is not there. */
+/* Returns the state's number, or TABLE_NONE. */
 uint32_t table_find(const struct table *table, const struct packed *packed);
-/* Adds it if it is not there. */
+/* Adds the state if the table does not have it. */
 void table_add(struct table *table, const struct packed *packed, uint32_t parent);
 
 #endif

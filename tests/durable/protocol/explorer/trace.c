@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the steps to a state. The table has only the states, so each step is found again. */
+/* Prints the steps to a state. The table has only states, so this searches for each step again. */
 #include "explorer/trace.h"
 
 #include "options.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* %p: the process. %s: the session. %t: the timer. */
+/* %p is the process, %s the session, %t the timer. */
 static const char *const texts[] = {
 	[STEP_SCHEDULE] = "a user schedules timer %t in process %p",
 	[STEP_CANCEL] = "a user cancels timer %t in process %p",
@@ -98,7 +98,7 @@ static void row_print(const struct row *row, int t)
 		printf("%s by session %d", row->started != 0 ? "started" : "claimed", row->session);
 }
 
-/* A step, its operations, and the rows that it changed. */
+/* Prints a step, its operations, and the rows that it changed. */
 static void next_print(int number, const struct state *from, const struct next *next)
 {
 	printf("%3d. ", number);
@@ -114,7 +114,10 @@ static void next_print(int number, const struct state *from, const struct next *
 	putchar('\n');
 }
 
-/* Takes the step to that state, and prints it. `state` keeps its names of processes and sessions. */
+/*
+ * Finds and prints the step that leads to state `child`. `state` keeps its own names of processes
+ * and sessions.
+ */
 static void found_again(const struct table *table, int number, uint32_t child, struct state *state)
 {
 	static struct steps steps;

@@ -4,7 +4,7 @@
 
 #include "explorer/search.h"
 
-/* Prints the steps that lead to what was found. Returns how many. */
+/* Prints the steps that lead to the found state. Returns how many. */
 int trace_print(const struct table *table, const struct found *found);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include "durable/tool/line.h"
 #include "durable/tool/print.h"
@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A timer that has begun and not ended is "started", as in a file. */
+/* A timer with an attempt that began and did not end is printed as "started", as with a file. */
 #define COLUMNS "place, serial, due, attempt, version, kind, open, key, payload"
 #define COLUMNS_DEAD "place, serial, due, attempt, version, kind, false, key, payload, ended"
 
@@ -57,7 +57,10 @@ static int row_print(void *to, const PGresult *from)
 	return 0;
 }
 
-/* The kind that is asked for. False: there is none of this name. */
+/*
+ * Adds the number of the wanted kind as an argument, 0 for all kinds. Returns false if there is no
+ * kind of this name.
+ */
 static bool kind_argument(struct listing *listing)
 {
 	const char *kind = listing->output->kind;
@@ -75,7 +78,7 @@ static void limit_argument(struct listing *listing)
 	twi_values_int8(&listing->server->values, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
 }
 
-/* Pending: by kind and hour. Dead: by kind. */
+/* Prints how many timers of a kind are pending in an hour, or how many dead letters a kind has. */
 static int count_print(void *to, const PGresult *from)
 {
 	const struct listing *listing = to;
@@ -115,7 +118,10 @@ int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_
 	return error;
 }
 
-/* The free ones are in the order of an index, by kind. Of the others there are few. */
+/*
+ * An index has the free timers of each kind in order. There are few claimed timers, so these are
+ * sorted.
+ */
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output)
 {
 	struct listing listing = {.server = server, .output = output};
@@ -187,7 +193,10 @@ int twi_tool_server_find(struct twi_tool_server *server, const struct twi_tool_o
 	return error == 0 && listing.count == 0 ? -ENOENT : error;
 }
 
-/* So that the file which a load makes gives no serial away twice. */
+/*
+ * Prints the head. It has a serial above all others, so that a file made from the dump gives no
+ * serial away twice.
+ */
 static int head_print(void *to, const PGresult *from)
 {
 	const struct listing *listing = to;
@@ -303,7 +312,7 @@ static int rows_note(void *to, const PGresult *from)
 	return 0;
 }
 
-/* Keys and serials are held by the server's own indexes. */
+/* The server's own indexes check keys and serials, so there is no statement for them. */
 static const char *const check_texts[] = {
 	"SELECT 'timer ' || place || '-' || serial || ': is of a kind that has no name' FROM "
 	"@.timer "

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers in PostgreSQL, as the program shows and changes them. It is no session: it claims
- * nothing, and processes with timers do not notice it. What the server says of a failure goes to stderr,
- * and the code is then -ECANCELED.
+ * Shows and changes durable timers in PostgreSQL. The program has no session: it claims nothing,
+ * and processes with timers do not notice it. If the server reports an error, the message goes to
+ * stderr, and the code is -ECANCELED.
  */
-#ifndef TWI_DURABLE_TOOL_SERVER_H
-#define TWI_DURABLE_TOOL_SERVER_H
+#ifndef TWI_DURABLE_TOOL_POSTGRES_SERVER_H
+#define TWI_DURABLE_TOOL_POSTGRES_SERVER_H
 
 #include "durable/postgres/values.h"
 #include "durable/tool/kinds.h"
@@ -14,20 +14,25 @@
 struct twi_tool_server {
 	PGconn *connection;
 	const char *schema;
-	struct twi_values values; /* of the statement that is being made */
+	struct twi_values values; /* the arguments of the next statement */
 	struct twi_tool_kinds kinds;
 };
 
-/* All reads see one moment, if `reads`. -ENOENT: the schema is not there; -ENOTSUP; -EUCLEAN. */
+/*
+ * Connects. If `reads`, all reads see one moment. Returns 0, -ENOENT if there is no such schema,
+ * -ENOTSUP, -EUCLEAN, or another code.
+ */
 int twi_tool_server_open(struct twi_tool_server *server, const char *address, const char *schema,
 			 bool reads);
 void twi_tool_server_close(struct twi_tool_server *server);
 
-/* Gives each row of a statement with the arguments in `values`. '@' is the schema. */
+/*
+ * Runs a statement with the arguments in `values`, and gives each row. '@' stands for the schema.
+ */
 int twi_tool_server_rows(struct twi_tool_server *server, const char *text,
 			 int (*give)(void *to, const PGresult *row), void *to);
 
-/* As the functions of list.h and dump.h. */
+/* Like the functions of list.h and dump.h. */
 int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_output *output);
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output);
 int twi_tool_server_dead(struct twi_tool_server *server, const struct twi_tool_output *output);
@@ -36,12 +41,18 @@ int twi_tool_server_show(struct twi_tool_server *server, const struct twi_tool_o
 int twi_tool_server_find(struct twi_tool_server *server, const struct twi_tool_output *output,
 			 const char *key);
 int twi_tool_server_dump(struct twi_tool_server *server, const struct twi_tool_output *output);
-/* The processes that have a session, and how many timers each has. */
+/* Prints the processes that have a session, and how many timers each has. */
 int twi_tool_server_sessions(struct twi_tool_server *server, const struct twi_tool_output *output);
-/* What ties rows together. -ENOENT: there are defects, a line for each. */
+/*
+ * Checks the references between rows. Prints a line for each defect. Returns -ENOENT if there are
+ * any.
+ */
 int twi_tool_server_check(struct twi_tool_server *server, const struct twi_tool_output *output);
 
-/* Done; -ENOENT: there is no such timer, dead letter or kind; -EBUSY: the timer runs now. */
+/*
+ * Return 0, -ENOENT if there is no such timer, dead letter or kind, -EBUSY if the timer runs now,
+ * or a code.
+ */
 int twi_tool_server_cancel(struct twi_tool_server *server, struct tw_durable_id id);
 int twi_tool_server_revive(struct twi_tool_server *server, struct tw_durable_id id);
 int twi_tool_server_pause(struct twi_tool_server *server, const char *kind, bool paused);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of the program for timers in a server. */
+/* The commands of the program on timers in a server. */
 #include "durable/postgres/schema.h"
 #include "durable/tool/arguments.h"
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* As the functions of the schema return them. */
+/* The outcomes that the functions of the schema return. */
 enum outcome {
 	NEVER_RAN = 0,
 	RUNNING = 3,
@@ -25,7 +25,7 @@ static void id_arguments(struct twi_tool_server *server, struct tw_durable_id id
 	twi_values_int8(&server->values, (int64_t)id.serial);
 }
 
-/* Runs a statement that gives a number for each row it has changed. */
+/* Runs a statement that returns a number for each row that it has changed. */
 static int change(struct twi_tool_server *server, const char *text)
 {
 	int32_t changed = 0;
@@ -52,7 +52,10 @@ int twi_tool_server_cancel(struct twi_tool_server *server, struct tw_durable_id 
 	return change(server, "DELETE FROM @.dead WHERE place = $1 AND serial = $2 RETURNING 1");
 }
 
-/* It is due now, and any process may claim it. Its key stays with the dead: another timer may have it by now. */
+/*
+ * The timer is due now, and any process may claim it. It loses its key, because another timer may
+ * have the key by now.
+ */
 int twi_tool_server_revive(struct twi_tool_server *server, struct tw_durable_id id)
 {
 	id_arguments(server, id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "durable/tool/server.h"
+#include "durable/tool/postgres/server.h"
 
 #include "durable/postgres/ask.h"
 #include "durable/postgres/errors.h"
@@ -16,7 +16,10 @@ static int told(const struct twi_tool_server *server)
 	return -ECANCELED;
 }
 
-/* One result of a statement. 1: it has more; 0: it has ended. */
+/*
+ * Takes one result of a statement. Returns 1 if more follow, 0 if the statement has ended, or an
+ * error.
+ */
 static int result_take(struct twi_tool_server *server, PGresult *result,
 		       int (*give)(void *to, const PGresult *row), void *to)
 {
@@ -31,7 +34,7 @@ static int result_take(struct twi_tool_server *server, PGresult *result,
 	return error == 0 ? 1 : error;
 }
 
-/* After an error the rest of the rows is read, and not looked at. */
+/* After an error the remaining rows are read, but ignored, because libpq requires that. */
 int twi_tool_server_rows(struct twi_tool_server *server, const char *text,
 			 int (*give)(void *to, const PGresult *row), void *to)
 {

@@ -1,0 +1,10 @@
+-- SPDX-License-Identifier: MIT
+-- How many free timers of a kind are due in a time. ARGV: id, kind (4 bytes), from, to (8 bytes each, as in a row). Returns how many,
+-- and the deadline of the first one after them ('': there is none).
+local refusal = unsound(ARGV[1])
+if refusal then
+	return refusal
+end
+local from, to = ARGV[2] .. ARGV[3], ARGV[2] .. ARGV[4]
+local later = call('ZRANGEBYLEX', FREE, '[' .. to, '[' .. ARGV[2] .. string.rep('\255', 21), 'LIMIT', 0, 1)
+return {call('ZLEXCOUNT', FREE, '[' .. from, '(' .. to), later[1] and sub(later[1], 5, 12) or ''}
