@@ -125,7 +125,7 @@ class Bad(unittest.TestCase):
                 server("ACL", "SETUSER", "default", "+" + command)
         # As docs/machines.md says.
         server("ACL", "SETUSER", "default", "resetkeys", f"~{{{PREFIX}:0}}:*", *(
-            "-@all +@hash +@sortedset +smembers +exists +type +time +info +select +eval +evalsha +script|load +config|get".split()))
+            "-@all +@hash +@sortedset +@set +exists +type +time +info +select +eval +evalsha +script|load +config|get".split()))
         self.good(server.address)
 
     def test_eviction(self):
