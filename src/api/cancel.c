@@ -49,7 +49,7 @@ struct victim {
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* the cancel's number in its lane; 0: the worker has nothing to do */
+	uint64_t count; /* the cancel's number in its lane, or 0 if the worker has nothing to do */
 };
 
 /*
@@ -174,7 +174,7 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	won = pending_cancel(ret_victim, handle, thread, word);
 	/*
 	 * The worker must take a cancelled timeout out of the wheel or the link queue. So such a
-	 * cancel counts towards a unit, as a scheduled timeout does.
+	 * cancel counts towards a unit (64 pushed timeouts), as a scheduled timeout does.
 	 */
 	if (TWI_UNLIKELY(ret_victim->count % TWI_UNIT_TIMEOUTS == 1))
 		twi_cancelled_units_add(ret_victim->worker, twi_lane_of(ret_victim->worker, thread),
@@ -262,7 +262,7 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	return true;
 }
 
-/* Returns whether the chain's callback runs, and no cancel has stopped the chain yet. */
+/* Returns true if the chain's callback runs and no cancel has stopped the chain yet. */
 static bool chain_runs(struct tw_handle handle, uint64_t word)
 {
 	return twi_word_same(word, handle.generation) && twi_word_running(word) &&
@@ -270,8 +270,9 @@ static bool chain_runs(struct tw_handle handle, uint64_t word)
 }
 
 /*
- * If the calling thread runs the chain that it has cancelled, this run is the chain's last one. The
- * chain's share of the pending limit is then offered to the first timeout that this run schedules.
+ * Offers the chain's slot of the pending limit to the first timeout that this run schedules. Does
+ * so only if the calling thread runs the chain that it has cancelled, because this run is then the
+ * chain's last one.
  */
 static void own_run_note(const struct twi_node *node, struct twi_run *run)
 {
@@ -334,9 +335,9 @@ static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 static int local_cancel(struct tw_handle handle, struct twi_thread *thread);
 
 /*
- * The general path for a thread whose wheel_of is NULL. If it finds that the thread owns the
- * timeout after all, it calls local_cancel. local_cancel does not return to this path then, because
- * own_cancel handles every owner-only timeout.
+ * Cancels a timeout on a thread whose wheel_of is NULL, by the general path. If this function finds
+ * that the thread owns the timeout after all, it calls local_cancel. local_cancel does not return
+ * to this path, because own_cancel handles every owner-only timeout.
  */
 static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
@@ -360,7 +361,7 @@ static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *
 	return TW_CANCEL_DONE;
 }
 
-/* The general path for a thread whose wheel_of is set. */
+/* Cancels a timeout on a thread whose wheel_of is set, by the general path. */
 static TWI_NOINLINE int local_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
 	struct victim victim;
@@ -429,8 +430,9 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 }
 
 /*
- * The fast path of pending_cancel, for an attached thread and a timeout that is probably still in a
- * ring. Its state word has then not changed since the timeout was scheduled.
+ * Cancels by the fast path of pending_cancel. Serves an attached thread and a timeout that is
+ * probably still in a ring. The state word of such a timeout has not changed since the timeout was
+ * scheduled.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
@@ -462,7 +464,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	return TW_CANCEL_DONE;
 }
 
-/* Called in a process that is a forked child, or under ThreadSanitizer (base/tsan.h). */
+/* Cancels a timeout in a forked child, or under ThreadSanitizer (base/tsan.h). */
 static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 {
 	int outcome;

@@ -40,8 +40,8 @@
 
 enum {
 	/*
-	 * The nodes of so many following handles are prefetched, because their cache lines may be
-	 * in the worker's core or in memory.
+	 * How many of the following handles have their nodes prefetched. The cache lines of these
+	 * nodes may be in the worker's core or in memory.
 	 */
 	AHEAD = 16,
 	/*
@@ -54,7 +54,7 @@ enum {
 /* The state of one RCU section. */
 struct sweep {
 	struct twi_thread *thread;
-	struct twi_worker *worker; /* NULL: nothing is cancelled yet */
+	struct twi_worker *worker; /* NULL as long as nothing is cancelled */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
@@ -63,7 +63,9 @@ struct sweep {
 	bool other;                  /* the next handle must be cancelled by tw_cancel */
 	void *node[BLOCK];           /* swapped, but not counted, pushed or freed yet */
 	struct twi_batch batch;
-	/* The finaliser of the latest cancelled timeout, or NULL, and its argument. */
+	/*
+	 * The finaliser of the latest cancelled timeout, or NULL, and the argument of that timeout.
+	 */
 	tw_finaliser *finaliser;
 	void *arg;
 };
@@ -77,7 +79,7 @@ struct victim {
 /* The state of one call. */
 struct batch {
 	const struct tw_handle *handle;
-	int *ret_outcome; /* or NULL */
+	int *ret_outcome; /* the caller's array, or NULL */
 	size_t count;
 	size_t at; /* index of the next handle */
 	size_t cancelled;
@@ -102,8 +104,8 @@ static void sweep_report(struct sweep *sweep)
 	if (sweep->batch_begun)
 		twi_batch_end(&sweep->batch);
 	/*
-	 * The worker must take cancelled timeouts out of the wheel, so they count towards units, as
-	 * scheduled ones do.
+	 * Cancelled timeouts count towards units, as scheduled ones do, because the worker must
+	 * take them out of the wheel.
 	 */
 	if (TWI_UNLIKELY(sweep->units != 0))
 		twi_cancelled_units_add(sweep->worker, sweep->lane, sweep->units);
@@ -168,7 +170,10 @@ static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 		twi_batch_add_cancelled(&sweep->batch, sweep->node[i]);
 }
 
-/* Does all work for a block that follows its swaps. */
+/*
+ * Does the work that follows the swaps of a block: counts the cancels, frees the nodes or pushes
+ * them to the worker, and writes the outcomes.
+ */
 static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uint64_t state,
 				   size_t count)
 {
@@ -216,7 +221,7 @@ static inline bool handle_swap(struct tw_handle handle, const struct twi_worker 
 	ret_victim->kind = twi_node_kind(node);
 	ret_victim->arg = twi_node_arg(node);
 	TWI_TEST_POINT("cancel:read");
-	word = twi_load_acquire(&node->word); /* E4: as in victim_cancel. */
+	word = twi_load_acquire(&node->word); /* E4: as in victim_cancel (cancel.c). */
 	TWI_TEST_POINT("cancel:seen");
 	if (TWI_UNLIKELY(!word_simple(word, handle.generation, state) || worker != of))
 		return false;
@@ -266,8 +271,8 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 }
 
 /*
- * Cancels the next handles whose timeouts wait in `state`, at most to the end of a block or of the
- * span.
+ * Cancels the timeouts of the next handles, as long as they wait in `state`. Stops at the latest at
+ * the end of a block or of the span.
  */
 static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t end)
@@ -281,7 +286,7 @@ static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64
 }
 
 /*
- * Looks at the next handle's timeout. Cancels it, and those that follow in the same engine and
+ * Looks at the next handle's timeout. Cancels it, and the following timeouts of the same engine and
  * state.
  */
 static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t end)
@@ -312,7 +317,10 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 		block_cancel(batch, sweep, TWI_WORD_WHEELED, end);
 }
 
-/* Cancels until `end`, or until a handle needs tw_cancel, or until a finaliser must run. */
+/*
+ * Cancels inside one RCU section. Stops at `end`, at a handle that needs tw_cancel, or when a
+ * finaliser must run.
+ */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {
 	sweep_begin(sweep);

@@ -17,7 +17,8 @@
 /* A clock of any type, and the allocator of its memory. */
 struct owned_clock {
 	union {
-		struct tw_clock clock; /* each type begins with it, so pointers can be cast */
+		/* each type of clock begins with this field, so pointers can be cast */
+		struct tw_clock clock;
 		struct twi_clock_virtual moved;
 		struct twi_clock_system system;
 		struct twi_clock_tsc tsc;
@@ -37,8 +38,8 @@ static void owned_release(struct owned_clock *owned)
 }
 
 /*
- * Returns NULL if there is no memory. A clock has cache lines of its own, because some types write
- * to their clock at each sample.
+ * Allocates a clock. Returns NULL if there is no memory. A clock has cache lines of its own,
+ * because some types write to their clock at each sample.
  */
 static struct owned_clock *owned_allocate(void)
 {

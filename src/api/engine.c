@@ -73,8 +73,9 @@ int tw_engine_start(struct tw_engine *engine)
 }
 
 /*
- * Called after a stop. The default engine is never destroyed, so stop joins its threads instead.
- * Without the join, tools report the threads as leaked when the process exits.
+ * Joins the threads of the default engine after a stop. Does nothing for other engines: destroy
+ * joins their threads, but the default engine is never destroyed. Without the join, tools report
+ * the threads as leaked when the process exits.
  */
 static void stopped_join(struct tw_engine *engine)
 {

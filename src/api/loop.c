@@ -30,9 +30,9 @@ static int loop_check(const struct tw_engine *engine)
 }
 
 /*
- * Makes the caller the loop's owner for one call. If the caller has entered the loop before
- * (tw_loop_enter), it is the owner already. `begun`: this call has entered the loop, and must leave
- * it.
+ * One call in loop mode. The caller must be the loop's owner during the call. It is the owner
+ * already if it has entered the loop before (tw_loop_enter). Otherwise the call enters the loop
+ * itself, sets `begun`, and leaves the loop at its end.
  */
 struct bracket {
 	struct tw_engine *engine;
@@ -63,8 +63,8 @@ static void bracket_end(const struct bracket *bracket)
 }
 
 /*
- * If the poll itself makes the caller the owner, it first takes the entries that this thread pushed
- * before it was the owner.
+ * Begins a poll. If the poll itself makes the caller the owner, it first takes the entries that
+ * this thread pushed before it was the owner.
  */
 static int poll_begin(struct bracket *bracket)
 {
@@ -82,8 +82,8 @@ static int poll_begin(struct bracket *bracket)
 }
 
 /*
- * If the poll has ended the engine, the poll has already left the loop. The engine may then be
- * freed at any time, so this function must not touch it.
+ * Ends a poll. If the poll has finished the engine (`expired` is an error then), it has already
+ * left the loop. The engine may be freed at any time, so this function must not touch it.
  */
 static int64_t poll_end(const struct bracket *bracket, int64_t expired)
 {

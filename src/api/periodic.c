@@ -128,7 +128,7 @@ int tw_id_schedule_periodic(struct tw_engine *engine, const struct tw_period *pe
 	return error;
 }
 
-/* If the calling thread is in a run of this chain, returns that run, otherwise NULL. */
+/* Returns the calling thread's run of this chain, or NULL if the thread is not inside one. */
 static struct twi_chain_run *chain_run_of(struct tw_handle self, struct twi_run *run)
 {
 	/*
@@ -198,8 +198,8 @@ static int wall_arguments_check(const struct tw_engine *engine, int64_t wall_ns,
 }
 
 /*
- * Returns -ESHUTDOWN if the engine stops or has stopped, because it must then make no thread and no
- * descriptor.
+ * Makes the engine's data for wall timeouts. Returns -ESHUTDOWN if the engine stops or has stopped,
+ * because it must then make no thread and no descriptor.
  */
 static int wall_make(struct tw_engine *engine)
 {

@@ -109,9 +109,10 @@ static inline bool pair_swap(struct twi_node *node, struct twi_pair seen, struct
 }
 
 /*
- * Must be called inside the RCU section in which the timeout was pending, or by the owner of its
- * engine. Otherwise the engine may be freed already. RELAXED: as in worker/lane.h. A thread that is
- * not attached has no lane of its own, so it counts in the shared lane.
+ * Counts a reschedule. Must be called inside the RCU section in which the timeout was pending, or
+ * by the owner of its engine. Otherwise the engine may be freed already. RELAXED: as in
+ * worker/lane.h. A thread that is not attached has no lane of its own, so it counts in the shared
+ * lane.
  */
 static inline int done_count(struct twi_worker *worker)
 {
@@ -258,8 +259,9 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 }
 
 /*
- * Must be called inside an RCU section. If the timeout is pending there, its engine exists until
- * the section ends, so the engine's clock can be read.
+ * Sets a deadline `delay_ns` from now by postpone, and stores it in *ret_deadline_ns. Must be
+ * called inside an RCU section. If the timeout is pending there, its engine exists until the
+ * section ends, so the engine's clock can be read.
  */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {
@@ -303,9 +305,9 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 }
 
 /*
- * Continues if the short path has changed nothing: because the deadline is earlier, because the
- * timeout belongs to the caller's other engine (wheel_of names only one), or because the reschedule
- * has failed.
+ * Continues a reschedule in which the short path has changed nothing. Either the deadline is
+ * earlier, or the timeout belongs to the caller's other engine (wheel_of names only one), or the
+ * reschedule has failed.
  */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
@@ -350,7 +352,10 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* The short path of postpone. The thread must have a pin, which replaces the RCU section. */
+/*
+ * Sets a later deadline by the short path of postpone. The thread must have a pin, which replaces
+ * the RCU section.
+ */
 static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t deadline_ns)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
@@ -382,7 +387,7 @@ static TWI_ALWAYS_INLINE int quick_postpone(struct tw_handle handle, int64_t dea
 	return TW_RESCHEDULE_DONE;
 }
 
-/* The general path. It serves every case that the short path does not. */
+/* Reschedules by the general path. It serves every case that the short path does not. */
 static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = arguments_check(handle, deadline_ns);
@@ -403,7 +408,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 	return other_way(handle, deadline_ns, outcome);
 }
 
-/* For a thread whose wheel_of is NULL, or whose wheel does not hold this timeout. */
+/* Reschedules on a thread whose wheel_of is NULL, or whose wheel does not hold this timeout. */
 static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	int outcome = quick_postpone(handle, deadline_ns);
@@ -414,7 +419,7 @@ static TWI_ALWAYS_INLINE int quick_reschedule_at(struct tw_handle handle, int64_
 				  : any_reschedule_at(handle, deadline_ns);
 }
 
-/* For a thread whose wheel_of is set. */
+/* Reschedules on a thread whose wheel_of is set. */
 static TWI_NOINLINE int worker_reschedule_at(struct tw_handle handle, int64_t deadline_ns)
 {
 	if (twi_owned_here(handle, &twi_thread_self))

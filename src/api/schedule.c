@@ -185,7 +185,7 @@ static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadl
 }
 
 /*
- * Enters an RCU section in which the engine accepts, and takes one place of its pending limit.
+ * Enters an RCU section in which the engine accepts, and takes one slot of its pending limit.
  * Starts the engine if necessary. If it returns 0, the caller is inside the section; if it returns
  * an error, it is not.
  */
@@ -260,7 +260,7 @@ local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_
 	return 0;
 }
 
-/* The general path for the worker's own thread. `bits`: as in local_put. */
+/* Schedules by the general path, on the worker's own thread. `bits`: as in local_put. */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_schedule_as(struct tw_engine *engine, struct twi_thread *thread, uint64_t bits,
 		  int64_t deadline_ns, const struct tw_kind *kind, void *arg,
@@ -318,7 +318,10 @@ static TWI_COLD int owner_reject(struct tw_engine *engine, struct twi_thread *th
 			  twi_schedule_reject(engine, thread, NULL, -EPERM));
 }
 
-/* The general path for a producer. `marks`: bits of the state word in addition to the state. */
+/*
+ * Schedules by the general path, on a producer. `marks`: bits of the state word in addition to the
+ * state.
+ */
 static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_thread *thread,
 					   int64_t deadline_ns, const struct tw_kind *kind,
 					   void *arg, uint64_t marks, struct tw_handle *ret_handle)
@@ -432,10 +435,7 @@ static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadli
 			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, false));
 }
 
-/*
- * The fast path of any_schedule for producers. It makes only tail calls, so it needs no stack
- * frame.
- */
+/* Schedules by the fast path, on a producer. Makes only tail calls, so it needs no stack frame. */
 static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					    const struct tw_kind *kind, void *arg,
 					    struct tw_handle *ret_handle)
@@ -451,7 +451,7 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	struct twi_node *node;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10 */
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	if (TWI_UNLIKELY(!quick_open(worker, lane)))
 		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	TWI_TEST_POINT("schedule:open");
@@ -495,7 +495,7 @@ own_or_schedule(struct tw_engine *engine, int64_t deadline_ns, const struct tw_k
 	return quick_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Called if the engine's clock can only be read by a function call. */
+/* Schedules if the engine's clock can only be read by a function call. */
 static TWI_NOINLINE int clock_schedule(struct tw_engine *engine, int64_t delay_ns,
 				       const struct tw_kind *kind, void *arg,
 				       struct tw_handle *ret_handle)
@@ -513,7 +513,10 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 	return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Called if an argument is invalid, or if kind_quick is false for a valid kind. */
+/*
+ * Schedules a timeout of a valid kind for which kind_quick is false. Returns an error if an
+ * argument is invalid.
+ */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
 					struct tw_handle *ret_handle)
@@ -551,7 +554,7 @@ int tw_schedule(struct tw_engine *engine, int64_t delay_ns, const struct tw_kind
 	return own_or_schedule(engine, deadline_ns, kind, arg, ret_handle);
 }
 
-/* Continues tw_schedule_at, if the short path for the engine's owner is not possible. */
+/* Continues tw_schedule_at if the short path for the engine's owner is not possible. */
 static TWI_NOINLINE int other_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					  const struct tw_kind *kind, void *arg,
 					  struct tw_handle *ret_handle)

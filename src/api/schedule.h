@@ -22,7 +22,10 @@ int twi_schedule_reject(struct tw_engine *engine, struct twi_thread *thread, str
  */
 bool twi_id_promise(struct twi_thread *thread, tw_id *ret_id);
 
-/* Does the same for the handle that the next timeout of this thread will have. */
+/*
+ * Writes the handle that the next timeout of this thread will have, as twi_id_promise writes the
+ * id.
+ */
 bool twi_handle_promise(struct twi_thread *thread, struct tw_handle *ret_handle);
 
 /*

@@ -42,14 +42,14 @@
 struct batch {
 	struct tw_engine *engine;
 	const struct tw_item *item;
-	struct tw_handle *ret_handle; /* or NULL */
-	int *ret_error;               /* or NULL */
+	struct tw_handle *ret_handle; /* the caller's array, or NULL */
+	int *ret_error;               /* the caller's array, or NULL */
 	size_t count;
 	size_t at; /* index of the next item */
 	size_t scheduled;
 	int64_t base_ns;            /* the items' times count from here */
-	int64_t past_before_ns;     /* an item's time before this is past ... */
-	int64_t past_ns;            /* ... and its deadline is this; TW_NEVER: not known yet */
+	int64_t past_before_ns;     /* an item whose time is before this is due at once ... */
+	int64_t past_ns;            /* ... with this deadline; TW_NEVER until the clock is read */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 
@@ -59,9 +59,10 @@ struct span {
 	struct twi_worker *worker;
 	struct twi_thread *thread;
 	int64_t earliest_ns;
-	uint32_t units;        /* units that this section has filled */
-	bool throttle_checked; /* decide at the end whether the caller must slow down */
-	bool slow_found;       /* report a slow run after the section */
+	uint32_t units; /* units that this section has filled */
+	/* the end of the section decides whether the caller must slow down */
+	bool throttle_checked;
+	bool slow_found; /* the caller reports a slow run after the section */
 	struct twi_report report;
 };
 
@@ -196,7 +197,10 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 	return node_refill(thread);
 }
 
-/* Called once per unit (64 pushed timeouts). */
+/*
+ * Counts a unit that is full (64 pushed timeouts). At some units the end of the section must also
+ * decide whether the caller slows down.
+ */
 static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 {
 	span->units++;
@@ -319,7 +323,7 @@ static bool span_schedule(struct batch *batch, struct twi_thread *thread)
 	return true;
 }
 
-/* Returns whether the next item must be scheduled by the single call. */
+/* Returns true if the next item must be scheduled by the single call. */
 static bool item_apart(const struct batch *batch, const struct twi_thread *thread)
 {
 	const struct tw_kind *kind = batch->item[batch->at].kind;
@@ -333,8 +337,8 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 }
 
 /*
- * Called if the engine does not accept. Rejects invalid items up to the first valid one. Then
- * starts the engine, unless no item is left or the single call must schedule the next one.
+ * Starts an engine that does not accept. First rejects invalid items up to the first valid one.
+ * Does not start the engine if no item is left, or if the single call must schedule the next one.
  */
 static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)
 {

@@ -3,12 +3,13 @@
  * An engine's counters: sums of the counters of all lanes, and counters that only the worker
  * writes.
  *
- * A collect reads all counters that make up `pending`. For each lane it reads the number of
- * timeouts that began and the number that ended as one pair, which is exact for one moment (E90).
- * So if a thread schedules one timeout at a time and cancels it, each reading shows one pending
- * timeout or none. If a timeout begins in one lane and ends in another, or expires, the collect
- * reads the two counters at different moments. The error is at most the number of events that were
- * counted in between. A collect that took too long is repeated, and the last result is used.
+ * A collect is one pass that reads all counters which make up `pending`. For each lane it reads the
+ * number of timeouts that began and the number that ended as one pair, which is exact for one
+ * moment (E90). So if a thread schedules one timeout at a time and cancels it, each reading shows
+ * one pending timeout or none. If a timeout begins in one lane and ends in another, or expires, the
+ * collect reads the two counters at different moments. The error is at most the number of events
+ * that were counted in between. A collect that took too long is repeated, and the last result is
+ * used.
  *
  * At every moment, ended <= begun <= ended + limit. Because the lanes are read at different
  * moments, the sums may break this rule. Then the sum of begun timeouts is moved into that range.
@@ -62,9 +63,9 @@ static bool lane_unused(const struct twi_lane *lane)
 }
 
 /*
- * The two counters that are subtracted (cancelled_count and stopped_count) are read after the pair.
- * A cancel adds to them before it counts the end (E90). So the difference never exceeds the number
- * of timeouts that were cancelled in a ring.
+ * Adds a lane's counters to the sums. Reads the two counters that are subtracted (cancelled_count
+ * and stopped_count) after the pair. A cancel adds to them before it counts the end (E90). So the
+ * difference never exceeds the number of timeouts that were cancelled in a ring.
  */
 static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 {
@@ -93,9 +94,9 @@ static void block_read(const struct twi_lane_block *block, struct tw_stats *stat
 }
 
 /*
- * Must be called after the lanes are read. If an executor rejects a timeout, it is no longer
- * counted as expired, and may then be cancelled. If these counters were read first, such a timeout
- * could be counted as ended twice.
+ * Reads how many timeouts have ended on the worker or in executors. Must be called after the lanes
+ * are read. If an executor rejects a timeout, it is no longer counted as expired, and may then be
+ * cancelled. If these counters were read first, such a timeout could be counted as ended twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {

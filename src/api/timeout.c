@@ -122,8 +122,8 @@ static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 
 	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
 	/*
-	 * E4: both must be read before the state word. If they belong to a later timeout, the word
-	 * shows it.
+	 * E4: worker and chain must be read before the state word. If they belong to a later
+	 * timeout, the word shows it.
 	 */
 	worker = twi_node_worker(node);
 	chain = twi_node_arg(node);

@@ -19,7 +19,7 @@
 /* Prefetches a line that will be written soon. */
 #define TWI_PREFETCH_WRITE(address) __builtin_prefetch((address), 1)
 
-/* For a loop that waits for another thread. Lets the other hardware thread of the core run. */
+/* Lets the other hardware thread of the core run. For a loop that waits for another thread. */
 #if defined(__x86_64__) || defined(__i386__)
 #define TWI_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -73,7 +73,7 @@ extern struct twi_role twi_worker_role; /* a name; never defined */
 #define TWI_WORKER_UNCHECKED
 #endif
 
-/* Data of two threads must not share a block of this size by accident. */
+/* The size of a cache line. Data that two threads use must not share a line by accident. */
 #define TWI_CACHE_LINE 64
 #define TWI_CACHE_ALIGNED _Alignas(TWI_CACHE_LINE)
 

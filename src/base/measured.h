@@ -24,7 +24,7 @@ struct twi_measured {
 	_Atomic uint64_t bucket[TWI_BUCKETS];
 };
 
-/* Raises a maximum. RELAXED, both: the number only grows, and publishes nothing. */
+/* Raises a maximum. RELAXED, load and swap: the number only grows, and publishes nothing. */
 static inline void twi_most_raise(_Atomic uint64_t *most, uint64_t value)
 {
 	uint64_t seen = twi_load_relaxed(most);
@@ -33,7 +33,7 @@ static inline void twi_most_raise(_Atomic uint64_t *most, uint64_t value)
 		;
 }
 
-/* Counts a value. Several threads may do so at once. RELAXED, all: only counts. */
+/* Counts a value. Several threads may do so at once. RELAXED, all: the counters publish nothing. */
 static inline void twi_measured_count(struct twi_measured *measured, uint64_t value_ns)
 {
 	(void)twi_fetch_add_relaxed(&measured->bucket[twi_bucket_of(value_ns)], 1);

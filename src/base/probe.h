@@ -13,7 +13,7 @@
 
 /* For the probe of cancel: the place where the timeout was. */
 enum {
-	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken it yet */
+	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken the timeout yet */
 	TWI_PROBE_IN_WHEEL = 1,
 	TWI_PROBE_RUNNING = 2, /* a periodic timeout during a run: no further run begins */
 };

@@ -18,8 +18,8 @@
 #define TWI_CLOCK_AUTO_TICK_NS UINT64_C(100000)
 
 /*
- * `own` must be zeroed, and belong to the engine. The first call of the process measures the
- * counter for a millisecond.
+ * Returns `own`, set up to read the counter, or the clock CLOCK_MONOTONIC. `own` must be zeroed,
+ * and belong to the engine. The first call of the process measures the counter for a millisecond.
  */
 struct tw_clock *twi_clock_auto(struct twi_clock_tsc *own, uint64_t tick_ns, uint64_t spin_ns);
 

@@ -21,7 +21,7 @@
 #include <tickwheel/clock.h>
 
 struct twi_clock_ops {
-	/* The time in nanoseconds, 0 or more. Any thread may call it. */
+	/* Returns the time in nanoseconds, 0 or more. Any thread may call it. */
 	int64_t (*now_ns)(struct tw_clock *clock);
 	/*
 	 * Returns the CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns`
@@ -55,14 +55,14 @@ struct twi_clock_ops {
 	 */
 	enum tw_clock_type (*type)(struct tw_clock *clock);
 	/*
-	 * True if the user moves the clock by calls. Each such call wakes the worker through its
+	 * True if the user's calls move the clock. Each such call wakes the worker through its
 	 * park.
 	 */
 	bool moved;
 	/*
 	 * The wall time that belongs to the clock, and a counter of its steps (E8). A thread that
-	 * steps the wall time wakes the worker through its park. Both NULL: the wall time is
-	 * CLOCK_REALTIME.
+	 * steps the wall time wakes the worker through its park. If both are NULL, the
+	 * wall time is CLOCK_REALTIME.
 	 */
 	int64_t (*wall_ns)(struct tw_clock *clock);
 	_Atomic uint32_t *(*wall_steps)(struct tw_clock *clock);
@@ -70,7 +70,7 @@ struct twi_clock_ops {
 
 struct tw_clock {
 	const struct twi_clock_ops *ops; /* [const] */
-	int64_t lag_ns;                  /* [const] the most that a reading may be behind */
+	int64_t lag_ns;                  /* [const] how far a reading may be behind, at most */
 	int64_t resolution_ns;           /* [const] the smallest tick that it can be used for */
 };
 

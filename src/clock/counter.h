@@ -18,7 +18,7 @@ uint64_t twi_tsc_read(void);
 static inline uint64_t twi_tsc_read_early(void)
 {
 #if defined(TWI_TSC_READ_EARLY)
-	/* A test defines this macro. */
+	/* A test may define this macro, to replace the reading. */
 	return TWI_TSC_READ_EARLY();
 #elif defined(__x86_64__)
 	return __builtin_ia32_rdtsc();

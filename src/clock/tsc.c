@@ -7,7 +7,10 @@
 /* This bit of `sampled` is set if the clock has fallen back. No real count is so great. */
 #define FALLEN (UINT64_C(1) << 63)
 
-/* A sample is used for this long. A new sample takes about one percent of this time. */
+/*
+ * AGE_NS: a sample is used for this long. Taking a new one costs about one percent of that time.
+ * WIDTH_NS: the longest time that a sample may take.
+ */
 #define AGE_NS UINT64_C(10000)
 #define WIDTH_NS UINT64_C(2000)
 /*
@@ -66,8 +69,8 @@ static bool sample_fits(const struct twi_clock_tsc *self, const struct sample *s
 }
 
 /*
- * Raises the offset to `offset_ns`, unless it is greater already. Returns the offset. RELAXED,
- * both: the offset only rises, and the count that is stored after it publishes it.
+ * Raises the offset to `offset_ns`, unless it is greater already. Returns the offset. RELAXED, load
+ * and swap: the offset only rises, and the count that is stored afterwards publishes it.
  */
 static int64_t offset_raise(struct twi_clock_tsc *self, int64_t offset_ns)
 {
@@ -112,8 +115,8 @@ static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 }
 
 /*
- * Returns the greatest reading that the clock may have given before it fell back. RELAXED, both:
- * the offset only rises, and the count no longer changes.
+ * Returns the greatest reading that the clock may have given before it fell back. RELAXED, both
+ * loads: the offset only rises, and the count no longer changes.
  */
 static int64_t fallen_most_ns(struct twi_clock_tsc *self)
 {
@@ -134,9 +137,9 @@ static TWI_COLD int64_t fallen_now_ns(struct twi_clock_tsc *self)
 }
 
 /*
- * Takes a new sample and returns its reading. RELAXED, both: the values are only compared with the
- * new sample. If another thread changes them meanwhile, it has made the same comparison with its
- * own sample.
+ * Takes a new sample and returns its reading. RELAXED, both loads: the values are only compared
+ * with the new sample. If another thread changes them meanwhile, it has made the same comparison
+ * with its own sample.
  */
 static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 {
@@ -212,7 +215,7 @@ static bool rate_fits(uint64_t rate)
 	return rate > 0 && rate / 4 * 3 <= UINT32_MAX;
 }
 
-/* RELAXED, both: no other thread has the clock yet. */
+/* RELAXED, both stores: no other thread has the clock yet. */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate)
 {
 	clock->system.clock.ops = &twi_clock_tsc_ops;

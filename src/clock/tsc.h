@@ -92,7 +92,7 @@ static inline bool twi_clock_quick_after_ns(struct tw_clock *clock, int64_t dela
 }
 
 /*
- * `clock` must be zeroed memory, and `rate` comes from twi_tsc_rate. If the rate is 0, the clock
+ * Initialises a clock in zeroed memory. `rate` must come from twi_tsc_rate. If it is 0, the clock
  * falls back at once.
  */
 void twi_clock_tsc_init(struct twi_clock_tsc *clock, uint64_t rate);

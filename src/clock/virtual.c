@@ -47,8 +47,9 @@ static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * RELAXED: any other thread that moves the clock has got to know the engine, and with it
-	 * this store, before the engine's worker sleeps.
+	 * RELAXED: before the engine's worker sleeps, any other thread that moves the clock has
+	 * learned of the engine. What made the engine known to that thread also made this store
+	 * visible to it.
 	 */
 	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
 	return 0;

@@ -204,7 +204,7 @@ static void clock_detach(struct twi_worker *worker)
 		twi_rcu_synchronize();
 }
 
-/* Allocates the watch and the measurements, if the options ask for them. */
+/* Allocates the watch for slow runs, and the measurements, if the options ask for them. */
 static int watchers_make(struct twi_worker *worker, const struct tw_options *options)
 {
 	if (options->slow_ns != 0) {

@@ -5,9 +5,9 @@
  * Protocol. `wished` holds a pointer to the options that were set, or NULL, and a bit SEALED. A
  * thread that sets options swaps both at once, and fails once the bit is set. A thread that finds
  * no engine sets the bit, makes an engine by these options, and offers it by a swap of `made`. One
- * swap wins (LIN of the creation). The losers free their engines, which no other thread has seen,
- * and use the winner's. So every thread makes its engine by the same options: those that the last
- * successful call has set.
+ * swap wins: it is the linearization point of the creation. The losers free their engines, which no
+ * other thread has seen, and use the winner's. So every thread makes its engine by the same
+ * options: those that the last successful call has set.
  *
  * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
  * destroy does (api/engine.c). A forked child that has taken over the library makes its own default
@@ -82,7 +82,10 @@ bool twi_default_is(const struct tw_engine *engine)
 	return engine == twi_load_relaxed(&made);
 }
 
-/* Makes an engine and offers it. `seen` is unusable. Returns NULL if none can be made. */
+/*
+ * Makes an engine and offers it instead of `seen`, which this process cannot use or which is NULL.
+ * Returns NULL if no engine can be made.
+ */
 static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 {
 	/* E120: acquires the options. From now on twi_default_wish fails. */

@@ -50,7 +50,7 @@ struct tw_engine {
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
 	_Atomic bool join_claimed; /* [atomic] a stop of the default engine joins its threads */
-	_Atomic uint32_t misuse_reported; /* [atomic] bit per enum twi_misuse */
+	_Atomic uint32_t misuse_reported; /* [atomic] a bit for each enum twi_misuse */
 	_Atomic uint64_t factor; /* [atomic E151] of scaled kinds, as scaled/factor.c packs it */
 	_Atomic(struct twi_seat *) seats; /* [atomic E151] of scaled kinds */
 	/* If a scaled kind owns this engine: the engine that users see, and its seat there. */
@@ -74,8 +74,8 @@ static inline bool twi_engine_of_parent(const struct tw_engine *engine)
 }
 
 /*
- * options.c: returns 0 and a whole struct of this version, with the defaults filled in; or -EINVAL,
- * -E2BIG or -ERANGE.
+ * options.c: checks the options. Returns 0 and fills *ret, a whole struct of this version, with
+ * defaults where the caller's struct has no field. Otherwise returns -EINVAL, -E2BIG or -ERANGE.
  */
 int twi_options_read(const struct tw_options *options, struct tw_options *ret);
 
@@ -102,13 +102,22 @@ void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *
  * -EOPNOTSUPP.
  */
 int twi_engine_wall(struct tw_engine *engine);
-/* wall.c: makes that data for a worker, without publishing it. Returns as above. */
+/*
+ * wall.c: makes the data for wall timeouts of a worker, without publishing it. Returns as
+ * twi_engine_wall.
+ */
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
-/* wall.c: from this call on a step of the wall clock wakes the worker. */
+/* wall.c: lets each later step of the wall clock wake the worker. */
 void twi_wall_open(struct twi_wall *wall);
-/* wall.c: frees the data. NULL is accepted. `forked`: it is a copy of the parent's. */
+/*
+ * wall.c: frees the data for wall timeouts. NULL is accepted. `forked`: the data is a copy of the
+ * parent's.
+ */
 void twi_wall_destroy(struct twi_wall *wall, bool forked);
-/* wall.c: ends the watch, if any. The engine must be stopped, or the wall not published. */
+/*
+ * wall.c: ends the watch of the wall clock, if there is one. The engine must be stopped, or `wall`
+ * not yet published.
+ */
 void twi_wall_unwatch(struct twi_wall *wall);
 
 /*
@@ -146,10 +155,11 @@ int twi_engine_start(struct tw_engine *engine);
 int twi_engine_own(struct tw_engine *engine);
 /*
  * own.c: moves into the wheel the timeouts that the calling thread pushed before it became the
- * owner. Among equal deadlines, these must come before those that it inserts from now on.
+ * owner. They must enter the wheel before the timeouts that the thread inserts as the owner, so
+ * that equal deadlines keep their order.
  */
 void twi_engine_pushed_take(struct tw_engine *engine);
-/* own.c: the calling thread stops being the owner. */
+/* own.c: ends the calling thread's ownership. */
 void twi_engine_leave(struct tw_engine *engine);
 /* own.c: returns whether the calling thread is the worker, or the owner of the loop. */
 bool twi_engine_owned(const struct tw_engine *engine);

@@ -58,8 +58,8 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 };
 
 /*
- * Returns true to the one thread that sets the bit, which must report. RELAXED, both: the bits
- * publish nothing.
+ * Returns true to the one thread that sets the bit, which must report. RELAXED, load and fetch-or:
+ * the bits publish nothing.
  */
 static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 {

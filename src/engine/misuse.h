@@ -43,10 +43,7 @@ enum twi_misuse {
 	TWI_MISUSE_COUNT,
 };
 
-/*
- * Reports a misuse. `engine` may be NULL. Returns `error`. Must be called outside read-side
- * sections.
- */
+/* Reports a misuse. `engine` may be NULL. Returns `error`. Must be called outside RCU sections. */
 TWI_COLD int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error);
 
 /*

@@ -96,8 +96,8 @@ static int cpu_count(const struct tw_options *options)
 }
 
 /*
- * Rejects a spin by a real-time thread that has a single CPU. There no other thread can interrupt
- * the spin, not even the thread that would end it.
+ * Returns false if a real-time thread with a single CPU is to spin, or if the spin is too long. On
+ * a single CPU no other thread could interrupt the spin, not even the thread that would end it.
  */
 static bool spin_right(const struct tw_options *options)
 {
@@ -131,14 +131,16 @@ static bool slow_right(const struct tw_options *options)
 	return options->slow_ns <= (uint64_t)INT64_MAX;
 }
 
-/* Rejects a tick that is finer than the clock's resolution. */
+/* Returns false if the tick is finer than the clock's resolution. */
 static bool clock_right(const struct tw_options *options)
 {
 	return options->clock == NULL ||
 	       (uint64_t)options->clock->resolution_ns <= options->tick_ns;
 }
 
-/* In loop mode there is no thread, so no option about the thread may be set. */
+/*
+ * Returns false if an option about the thread is set in loop mode, where the engine has no thread.
+ */
 static bool loop_right(const struct tw_options *options)
 {
 	return (options->flags & TW_ENGINE_LOOP) == 0 ||

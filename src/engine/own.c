@@ -59,7 +59,7 @@ bool twi_engine_inside(const struct tw_engine *engine)
 	       kind_inside(engine, thread->run);
 }
 
-/* Called when the thread ends inside its bracket. */
+/* Closes a bracket that is still open when its thread ends. */
 static TWI_COLD void bracket_left(void *worker)
 {
 	twi_log(TW_LOG_WARNING, "a thread ended inside a loop's bracket; the bracket was closed");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop closes the engine by one compare-and-swap (LIN), and waits until the engine is finished. The
- * worker does that. If there is no worker, a new thread finishes the engine. If no thread can be
- * made, the caller of stop finishes it.
+ * Stop closes the engine by one compare-and-swap (the linearization point), and waits until the
+ * engine is finished. The worker finishes it. If there is no worker, a new thread does. If no
+ * thread can be made, the caller of stop finishes the engine.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -35,7 +35,10 @@ static uint32_t closed_state(uint32_t state, bool loop)
 	}
 }
 
-/* The first stop stores its hook, then closes the engine. Later stops do nothing here. */
+/*
+ * Closes the engine, if this is the first stop. It stores its hook before. Later stops do nothing
+ * here.
+ */
 static void engine_close(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context)
 {
 	struct twi_worker *worker = &engine->worker;

@@ -51,8 +51,8 @@ static void *thread_body(void *argument)
 	habits_take(&before);
 	if (own) {
 		/*
-		 * Both are published by the engine's end: STOPPED, or the death of the worker's
-		 * thread (E12).
+		 * E12: the engine's end (STOPPED, or the death of the worker's thread) publishes
+		 * both fields.
 		 */
 		engine->thread = pthread_self();
 		engine->thread_made = true;
@@ -68,8 +68,8 @@ static void *thread_body(void *argument)
 }
 
 /*
- * musl cannot create a thread on a CPU set. So the option is rejected there. A thread that set its
- * CPUs later would first run on another CPU.
+ * Sets the CPUs of the thread to be created. Fails on musl, which cannot create a thread on a CPU
+ * set. A thread that set its CPUs itself would first run on another CPU.
  */
 static int cpu_set_fill(pthread_attr_t *attributes, const struct tw_engine *engine)
 {

@@ -63,7 +63,7 @@ TWI_WORKER_UNCHECKED int twi_wall_create(struct twi_worker *worker, struct twi_w
 		/* E8: the clock that is read below shows all steps of this count. */
 		wall->steps_seen = twi_load_seq_cst(wall->steps);
 	}
-	/* A step from here on is counted. */
+	/* The watch counts each step from here on. */
 	wall->ahead_ns = twi_wall_ahead_ns(clock);
 	*ret_wall = wall;
 	return 0;

@@ -31,7 +31,7 @@ struct item {
 };
 
 struct batch {
-	struct twi_handover_link link; /* must be first */
+	struct twi_handover_link link; /* the first field, because a link is cast to its batch */
 	struct tw_uv *executor;
 	size_t left; /* used by the loop's thread only: timeouts whose end is not reported yet */
 	size_t count;
@@ -83,8 +83,8 @@ static void item_queue(uv_loop_t *loop, struct item *item)
 }
 
 /*
- * The loop and the count are read first, because the batch may be freed when its last request is
- * queued.
+ * Hands all timeouts of a batch to the work queue. Reads the loop and the count first, because the
+ * batch may be freed when its last request is queued. Returns the count.
  */
 static size_t batch_queue(struct batch *batch)
 {

@@ -37,8 +37,8 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 {
 	struct twi_node *node = twi_node_of_handle(due->handle);
 	/*
-	 * RELAXED, both: only one swap succeeds, and the hook has passed the timeout to this
-	 * thread.
+	 * RELAXED, load and swap: only one swap succeeds, and the dispatch hook has passed the
+	 * timeout to this thread.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 
@@ -54,8 +54,8 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 }
 
 /*
- * The last access of this run to the engine. The section keeps the engine until this thread has
- * read `sweeping` and woken the worker.
+ * Counts the run as ended. This is the run's last access to the engine. The RCU section keeps the
+ * engine until this thread has read `sweeping` and woken the worker.
  */
 static void in_flight_end(void *argument)
 {
@@ -69,7 +69,7 @@ static void in_flight_end(void *argument)
 	 */
 	last = twi_fetch_sub_release(&worker->in_flight, 1) == 1;
 	TWI_TEST_POINT("due:counted");
-	/* RELAXED: the finisher sets it, and then waits for our section. */
+	/* RELAXED: the finisher sets `sweeping`, and then waits for our section. */
 	if (last && twi_load_relaxed(&worker->sweeping))
 		twi_futex_wake(&worker->in_flight);
 	twi_rcu_leave();
@@ -146,8 +146,8 @@ static enum twi_word_state pending_state(const struct tw_due *due)
 static bool word_again(struct twi_node *node, const struct tw_due *due, uint64_t *ret_word)
 {
 	/*
-	 * RELAXED, both: only one swap succeeds. The swap publishes nothing, and does not break the
-	 * release sequence of earlier swaps.
+	 * RELAXED, load and swap: only one swap succeeds. The swap publishes nothing, and does not
+	 * break the release sequence of earlier swaps.
 	 */
 	uint64_t word = twi_load_relaxed(&node->word);
 

@@ -53,8 +53,9 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 }
 
 /*
- * LIN of an expiry. Returns false if a cancel came first; the timeout then reaches the worker by
- * the cancel queue. Also returns false if a reschedule made it later; it is then back in the wheel.
+ * Steps from the wheel to `to` (the linearization point of an expiry). Returns false if a cancel
+ * came first; the timeout then reaches the worker by the cancel queue. Also returns false if a
+ * reschedule made it later; it is then back in the wheel.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 							  struct twi_node *node,
@@ -70,7 +71,7 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 		 * together.
 		 */
 		word = twi_load_relaxed(&node->word);
-		/* RELAXED: likewise. */
+		/* RELAXED: as above. */
 		deadline_ns = twi_load_relaxed(&node->deadline_ns);
 		*ret_word = word;
 		if (twi_word_state(word) != TWI_WORD_WHEELED &&
@@ -348,8 +349,8 @@ static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
 }
 
 /*
- * Returns the last tick that was over in the present turn. A wheel that is open has a current tick
- * that is not over.
+ * Returns the last tick that was over in the present turn. If the wheel is open (fine.h), an
+ * advance also reaches the present tick, which is not over.
  */
 static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 {
@@ -368,7 +369,9 @@ static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t be
 	uint64_t due_tick = twi_wheel_due_tick(worker->wheel, worker->due[0]);
 	uint64_t over = tick_over(worker);
 
-	/* A timeout that was scheduled for a past tick counts only from the turn before. */
+	/*
+	 * If the timeout was scheduled for a past tick, only the ticks since the turn before count.
+	 */
 	if (due_tick <= before)
 		due_tick = before + 1;
 	if (due_tick < over)

@@ -40,6 +40,6 @@ void twi_limit_give(struct twi_worker *worker)
 
 void twi_limit_give_many(struct twi_worker *worker, uint64_t count)
 {
-	/* RELAXED: a count. */
+	/* RELAXED: a count, which publishes nothing. */
 	(void)twi_fetch_sub_relaxed(&worker->slots_taken, count);
 }

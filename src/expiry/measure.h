@@ -18,7 +18,7 @@
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
-	/* So many that threads seldom share one. Each takes 72 KiB. */
+	/* The number of stripes: so many that threads seldom share one. Each takes 72 KiB. */
 	TWI_MEASURE_STRIPES = 8,
 	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,
@@ -35,10 +35,10 @@ struct twi_measure {
 	struct twi_measured_pair stripe[];       /* [atomic] */
 };
 
-/* Returns NULL if there is no memory. */
+/* Makes the histograms that the options ask for. Returns NULL if there is no memory. */
 struct twi_measure *twi_measure_create(const struct tw_allocator *allocator,
 				       const struct tw_options *options);
-/* NULL is accepted. */
+/* Frees the histograms. NULL is accepted. */
 void twi_measure_free(const struct tw_allocator *allocator, struct twi_measure *measure);
 /* Sets all counts to zero, in a forked child. NULL is accepted. */
 void twi_measure_renew(struct twi_measure *measure);

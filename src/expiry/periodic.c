@@ -164,7 +164,8 @@ static uint64_t waiting_word(uint64_t word)
 }
 
 /*
- * Begins the next wait (LIN) inside a turn of the worker. Returns false if the chain was cancelled.
+ * Begins the next wait (the linearization point) inside a turn of the worker. Returns false if the
+ * chain was cancelled.
  */
 static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct twi_node *node,
 					    uint64_t word, int64_t deadline_ns)
@@ -191,8 +192,8 @@ static TWI_WORKER_UNCHECKED bool again_here(struct twi_worker *worker, struct tw
 }
 
 /*
- * Begins the next wait (LIN) on a thread other than the worker. Returns false if the chain was
- * cancelled.
+ * Begins the next wait (the linearization point) on a thread other than the worker. Returns false
+ * if the chain was cancelled.
  */
 static bool again_far(struct twi_worker *worker, const struct twi_thread *thread,
 		      struct twi_node *node, uint64_t word, int64_t deadline_ns)
@@ -245,7 +246,7 @@ static bool chain_again(struct twi_chain_run *own, uint64_t word)
 	return again_far(run->worker, run->thread, run->node, word, deadline_ns);
 }
 
-/* Ends a chain without a cancel (LIN). Returns false if a cancel came first. */
+/* Ends a chain without a cancel (the linearization point). Returns false if a cancel came first. */
 static bool chain_over(struct twi_node *node, uint64_t word)
 {
 	do {

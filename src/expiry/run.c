@@ -122,14 +122,14 @@ static bool late_check(struct twi_run *run, int64_t now_ns)
 	run->late_by_ns = now_ns - twi_node_deadline_ns(run->node);
 	if (run->late_by_ns <= worker->late_ns)
 		return false;
-	/* RELAXED: a count; executors count too. */
+	/* RELAXED: a count, which publishes nothing. Executors count, too. */
 	(void)twi_fetch_add_relaxed(&worker->late_count, 1);
 	return worker->on_late != NULL;
 }
 
 /*
- * A worker without executors runs its callbacks one after the other. If every run is timed, the end
- * of one run is the begin of the next, and the clock is read only once.
+ * Returns when the run begins. On a worker without executors, callbacks run one after the other. If
+ * every run is timed, the end of one run is the begin of the next, and the clock is read only once.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {
@@ -239,7 +239,7 @@ void twi_run_drop(struct twi_run *run)
 	struct twi_worker *worker = run->worker;
 
 	run->outer = run->thread->run;
-	run->marks = worker->pending_limit != 0; /* TWI_RUN_OWNS_SLOT */
+	run->marks = worker->pending_limit != 0; /* sets TWI_RUN_OWNS_SLOT or no mark */
 	run->thread->run = run;
 	pthread_cleanup_push(drop_finalise, run);
 	twi_run_body(run, drop_hook);
@@ -259,7 +259,7 @@ void twi_run_callback(struct twi_run *run)
 void twi_run(struct twi_run *run)
 {
 	run->outer = run->thread->run;
-	run->marks = run->worker->pending_limit != 0; /* TWI_RUN_OWNS_SLOT */
+	run->marks = run->worker->pending_limit != 0; /* sets TWI_RUN_OWNS_SLOT or no mark */
 	run->thread->run = run;
 	TWI_TEST_POINT("run:begin");
 	pthread_cleanup_push(finaliser_run, run);

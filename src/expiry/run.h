@@ -13,7 +13,7 @@
 #define TWI_KIND_FLAG_OWN (UINT32_C(1) << 31)
 extern const char twi_kind_own;
 
-/* The 32 bits of a state word on which a futex can wait. */
+/* Returns the 32 bits of a state word on which a futex can wait. */
 _Atomic uint32_t *twi_word_futex(_Atomic uint64_t *word);
 
 /* Runs a callback, and then ends its timeout. */

@@ -54,8 +54,8 @@ static struct twi_watch_slot *slot_of(const struct twi_run *run)
 }
 
 /*
- * Marks a slot as used. RELAXED, both: a watcher that does not see the bit yet will look at the
- * slot the next time.
+ * Marks a slot as used. RELAXED, load and fetch-or: a watcher that does not see the bit yet will
+ * look at the slot the next time.
  */
 static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 {
@@ -119,7 +119,7 @@ static bool slot_end(struct twi_watch_slot *slot, bool slow)
 
 static void watch_count(struct twi_watch *watch)
 {
-	/* RELAXED: a count. */
+	/* RELAXED: a count, which publishes nothing. */
 	(void)twi_fetch_add_relaxed(&watch->count, 1);
 }
 
@@ -175,7 +175,10 @@ void twi_report_deliver(const struct twi_report *report)
 	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
-/* Reads the clock at most once, and only if a callback runs. */
+/*
+ * Returns the time for a check of running callbacks. Reads the clock at most once, and only if a
+ * callback runs.
+ */
 static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 {
 	if (*now_ns == INT64_MIN)
@@ -225,7 +228,7 @@ static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 	return (twi_load_relaxed(&slot->state) | REPORTED) == (state | REPORTED);
 }
 
-/* The next slot that is in use. */
+/* Takes the lowest bit out of `used`. Returns the slot of that bit, which is in use. */
 static struct twi_watch_slot *slot_next(struct twi_watch *watch, uint64_t *used)
 {
 	struct twi_watch_slot *slot = &watch->slot[__builtin_ctzll(*used)];
@@ -278,6 +281,6 @@ TWI_COLD bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret)
 
 uint64_t twi_watch_count(const struct twi_worker *worker)
 {
-	/* RELAXED: a count. */
+	/* RELAXED: a count, which publishes nothing. */
 	return worker->watch != NULL ? twi_load_relaxed(&worker->watch->count) : 0;
 }

@@ -68,10 +68,10 @@ struct twi_report {
 	struct tw_slow slow;
 };
 
-/* Returns NULL if there is no memory. */
+/* Makes the watch that the options ask for. Returns NULL if there is no memory. */
 struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
 				   const struct tw_options *options);
-/* NULL is accepted. */
+/* Frees the watch. NULL is accepted. */
 void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watch);
 /*
  * Resets the watch in a forked child: no callback runs there, and the count is zero. NULL is

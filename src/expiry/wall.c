@@ -120,7 +120,10 @@ static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct 
 	return slack_ns != 0 ? twi_slacken(worker, deadline_ns, slack_ns) : deadline_ns;
 }
 
-/* Sets the deadline (LIN of a filing). Returns false if another thread has changed the timeout. */
+/*
+ * Sets the deadline by which the timeout is filed (the linearization point of a filing). Returns
+ * false if another thread has changed the timeout.
+ */
 static bool deadline_set(struct twi_node *node, uint64_t word, int64_t seen_ns, int64_t deadline_ns)
 {
 	struct twi_pair seen = {{word, (uint64_t)seen_ns}};
