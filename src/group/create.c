@@ -19,7 +19,10 @@ int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
 	return twi_options_fill(ret_options, size, sizeof defaults, &defaults, sizeof defaults);
 }
 
-/* A pinned group needs worker threads. No other option may say where these run. */
+/*
+ * Returns false if the group is pinned and has no worker threads, or if another option says where
+ * these run.
+ */
 static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
 {
 	return (options->flags & TW_GROUP_PINNED) == 0 ||

@@ -129,7 +129,9 @@ static void cpus_read(const cpu_set_t *allowed, struct twi_group_map *map)
 			map->place_of_cpu[cpu] = (uint16_t)map->places++;
 }
 
-/* Numbers of nodes are read in the same way as numbers of CPUs. */
+/*
+ * Adds the NUMA nodes to the map. Reads a list of nodes with the same function as a list of CPUs.
+ */
 static void nodes_read(const cpu_set_t *allowed, struct twi_group_map *map)
 {
 	cpu_set_t nodes, cpus;

@@ -41,7 +41,7 @@ static struct tw_engine *own_engine(const struct tw_group *group)
 static uint32_t thread_number(void)
 {
 	static _Atomic uint32_t dealt;
-	static _Thread_local uint32_t number; /* from 1 on; 0: none yet */
+	static _Thread_local uint32_t number; /* from 1 on, or 0 if the thread has no number yet */
 
 	if (number == 0)
 		/* RELAXED: the numbers should differ, but need not always. */

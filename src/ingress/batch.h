@@ -60,8 +60,8 @@ void twi_batch_chain(struct twi_batch *batch, struct twi_node *node, uint64_t ge
 void twi_batch_push_chain(struct twi_batch *batch);
 
 /*
- * Must be called inside an RCU section in which the engine was seen to accept, or one of its
- * timeouts was seen alive. Otherwise the engine may be freed.
+ * Begins a batch. Must be called inside an RCU section in which the engine was seen to accept, or
+ * one of its timeouts was seen alive. Otherwise the engine may be freed.
  */
 static inline void twi_batch_begin(struct twi_batch *batch, struct twi_worker *worker,
 				   const struct twi_thread *thread, uint32_t wanted)

@@ -127,7 +127,9 @@ static TWI_WORKER_ONLY uint64_t lanes_count(struct twi_worker *worker)
 	return count;
 }
 
-/* The next batch begins one lane further than this one, so that each lane comes first in turn. */
+/*
+ * Lets the next batch begin one lane further than this one, so that each lane comes first in turn.
+ */
 static TWI_WORKER_ONLY void first_lane_advance(struct twi_worker *worker)
 {
 	uint32_t next = worker->first_lane + 1;

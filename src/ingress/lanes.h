@@ -16,9 +16,9 @@ typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane,
 			       unsigned *left);
 
 /*
- * Called when twi_mpsc_take_sc has returned NULL. Returns, as enum twi_left, what the queue may
- * still hide. If one thread uses the lane, that can only be a push which that thread has not
- * completed. In the shared lane, such a push may hide completed pushes by other threads.
+ * Returns, as enum twi_left, what the queue may still hide after twi_mpsc_take_sc has returned
+ * NULL. If one thread uses the lane, that can only be a push which that thread has not completed.
+ * In the shared lane, such a push may hide completed pushes by other threads.
  */
 static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_lane *lane,
 						     const struct twi_mpsc_node *last,

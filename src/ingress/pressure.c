@@ -76,7 +76,7 @@ static uint64_t left_behind(struct twi_worker *worker, struct twi_lane *lane)
 static uint64_t sleep_for(struct twi_worker *worker, uint64_t left)
 {
 	uint64_t sleep_ms = left / LEFT_TO_SLEEP;
-	/* RELAXED: a number for an estimate. */
+	/* RELAXED: a number for an estimate, which publishes nothing. */
 	uint64_t times = twi_load_relaxed(&worker->lanes_seen) / LANES_PER_MS;
 
 	if (sleep_ms > SLEEP_MAX_MS)

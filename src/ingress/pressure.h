@@ -23,9 +23,9 @@ enum {
 };
 
 /*
- * Called once per unit (64) of cancels whose nodes the worker must reclaim. Adds the units to those
- * that wait for the worker, and the lane's cancels to the engine's sum. A thread that only cancels
- * does not pause itself, but its cancels must make the threads that schedule pause.
+ * Adds `units` units (64 cancels each) to those that wait for the worker, and the lane's cancels to
+ * the engine's sum. Called for cancels whose nodes the worker must reclaim. A thread that only
+ * cancels does not pause itself, but its cancels must make the threads that schedule pause.
  */
 void twi_cancelled_units_add(struct twi_worker *worker, struct twi_lane *lane, uint32_t units);
 

@@ -67,8 +67,8 @@ static inline bool twi_lane_unfenced(const struct twi_lane *lane)
 }
 
 /*
- * Must be called after each push to a lane that may be far, because the worker may have stopped
- * looking at that lane (rest.h).
+ * Makes sure that the worker looks at the lane. Must be called after each push to a lane that may
+ * be far, because the worker may have stopped looking at that lane (rest.h).
  */
 static inline void twi_lane_pushed(struct twi_lane *lane)
 {

@@ -78,8 +78,9 @@ static uint64_t smaller(uint64_t mask)
 }
 
 /*
- * A ring that is nearly full counts as full. Otherwise its producer would have to look again after
- * a few pushes, and each look takes a cache line away from the worker's core.
+ * Returns whether the ring is full. One that is nearly full counts as full. Otherwise its producer
+ * would have to look again after a few pushes, and each look takes a cache line away from the
+ * worker's core.
  */
 static bool full(const struct twi_ring_in *ring, uint32_t wanted)
 {

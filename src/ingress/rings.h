@@ -12,9 +12,9 @@
 void twi_lane_ring_make(struct twi_worker *worker, struct twi_lane *lane);
 
 /*
- * Called by the lane's thread if it knows of fewer than `wanted` free entries. Looks whether the
- * worker has taken entries. If the ring is still full, makes it larger. Returns whether there is a
- * free entry.
+ * Looks whether the worker has taken entries. If the ring is still full, makes it larger. Returns
+ * whether there is a free entry. The lane's thread calls it if it knows of fewer than `wanted` free
+ * entries.
  */
 bool twi_lane_ring_room(struct twi_worker *worker, struct twi_lane *lane, uint32_t wanted);
 

@@ -84,8 +84,8 @@ static void batch_count(struct twi_worker *worker, uint64_t taken)
 }
 
 /*
- * Takes from the lane's ring and from its link queue. They come first by turns: otherwise one of
- * them could starve while the other is always full.
+ * Takes from the lane's ring and from its link queue. Each of the two comes first in turn.
+ * Otherwise one of them could starve while the other is always full.
  */
 static TWI_WORKER_ONLY uint64_t lane_take_both(struct twi_worker *worker, struct twi_lane *lane,
 					       uint64_t most, unsigned *left)

@@ -14,7 +14,9 @@
 TWI_WORKER_ONLY uint64_t twi_ingress_take(struct twi_worker *worker, uint64_t batch,
 					  unsigned *left);
 
-/* Does the same, and counts the transfer. Returns bits of enum twi_left. */
+/*
+ * Takes a batch as twi_ingress_take does, and counts the transfer. Returns bits of enum twi_left.
+ */
 TWI_WORKER_ONLY unsigned twi_worker_transfer(struct twi_worker *worker, uint64_t batch);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * Calls on an entry by its key: cancel it, move it, look at it.
  *
- * A cancel that names a life reads the state word, then the life, then swaps the state word that it
- * has read. No value of the state word ever comes twice. So if the swap succeeds, the state word
- * and the life belong together.
+ * `life` is a number that no other entry of the same key has. A cancel that names a life reads the
+ * state word, then the life, then swaps the state word that it has read. No value of the state word
+ * ever comes twice. So if the swap succeeds, the state word and the life belong together.
  *
  * After a thread has found an entry in the table, another thread may replace the entry before the
  * first one reads its state word. The key has had an entry all the time, so it must not be reported
@@ -44,8 +44,10 @@ static int dead_outcome(uint64_t word, int replaced)
 }
 
 /*
- * LIN of the cancel. Must be called inside a section. TW_KEYED_DONE: the caller owns the entry, and
- * *ret_word is its state word. TW_KEYED_REPLACED: it was replaced, and the caller must look again.
+ * Takes the entry for a cancel (the linearization point), or sets stop if another thread holds it.
+ * Must be called inside a section. If it returns TW_KEYED_DONE, the caller owns the entry, and
+ * *ret_word is its state word. If it returns TW_KEYED_REPLACED, the entry was replaced, and the
+ * caller must look again.
  */
 static int entry_stop(struct twi_keyed_entry *entry, uint64_t life, uint64_t *ret_word)
 {
@@ -150,7 +152,7 @@ static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {
-	/* E51, all: pair with entry_fill. */
+	/* E51, all loads below: they pair with entry_fill. */
 	struct tw_keyed_info info = {
 		.size = sizeof info,
 		.kind = twi_load_acquire(&entry->kind),
@@ -184,7 +186,10 @@ static bool entry_report(struct twi_keyed_entry *entry, struct tw_keyed_info *re
 	return true;
 }
 
-/* Does the same for a caller that only asks whether the key has an entry. */
+/*
+ * Returns whether the entry shows that its key has an entry: this one, or one that replaced it.
+ * Must be called inside a section.
+ */
 static bool entry_is(struct twi_keyed_entry *entry)
 {
 	uint64_t word = twi_keyed_look(entry);
@@ -241,7 +246,9 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
 		uint64_t word = twi_keyed_look(entry);
 
-		/* If a dead entry was replaced, its successor may not be visible yet. */
+		/*
+		 * If a dead entry was replaced, the entry that replaced it may not be visible yet.
+		 */
 		if (!twi_keyed_dead(word)) {
 			info = info_read(entry, word);
 			visited++;

@@ -54,7 +54,10 @@ struct twi_keyed_entry {
 	union {
 		uint64_t runs; /* [handoff E50] while alive */
 		struct twi_keyed_entry
-			*last; /* [handoff E52] retired: the end of the list that begins here */
+			/*
+			 * [handoff E52] while retired: the last entry of the list that begins here
+			 */
+			*last;
 	};
 };
 
@@ -118,9 +121,9 @@ static inline const void *twi_keyed_key(const struct twi_keyed_entry *entry)
 }
 
 /*
- * Changes the state word from *word to `next` (LIN of most steps). E50: pairs with itself and with
- * twi_keyed_look; publishes the fields and all that was done with the argument. Returns false if
- * the state word differs; *word is then its new value.
+ * Changes the state word from *word to `next` (the linearization point of most steps). E50: pairs
+ * with itself and with twi_keyed_look; publishes the fields and all that was done with the
+ * argument. Returns false if the state word differs; *word is then its new value.
  */
 static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word, uint64_t next)
 {
@@ -141,9 +144,9 @@ static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 }
 
 /*
- * Called by a reader that has finished with the key. The entry's memory is released, or gets
- * another key, only after a grace period. ThreadSanitizer does not see that period, so this
- * function reports the edge (base/tsan.h).
+ * Reports to ThreadSanitizer that a reader has finished with the key. The entry's memory is
+ * released, or gets another key, only after a grace period. ThreadSanitizer does not see that
+ * period (base/tsan.h).
  */
 static inline void twi_keyed_key_release(const struct twi_keyed_entry *entry)
 {
@@ -260,7 +263,7 @@ void twi_keyed_out(struct twi_keyed_entry *entry);
  */
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end);
 
-/* Both end an entry for its holder (HELD). The second one is for a holder that has seen stop. */
+/* End an entry for its holder (HELD). The second function is for a holder that has seen stop. */
 void twi_keyed_end_held(struct twi_keyed_entry *entry, enum tw_keyed_end end);
 void twi_keyed_end_stopped(struct twi_keyed_entry *entry, uint64_t word);
 

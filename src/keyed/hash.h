@@ -50,7 +50,7 @@ static inline uint64_t twi_key_tail(const unsigned char *bytes, size_t count)
 	return (uint64_t)bytes[0] << 16 | (uint64_t)bytes[count / 2] << 8 | bytes[count - 1];
 }
 
-/* An attacker must know the seed to choose keys that collide. */
+/* Returns the hash of a key. An attacker must know the seed to choose keys that collide. */
 static inline uint64_t twi_key_hash(uint64_t seed, const void *key, size_t count)
 {
 	const unsigned char *bytes = key;
@@ -93,7 +93,10 @@ twi_hash_find(struct tw_keyed *table, const struct twi_key *key, struct cds_lfht
 	return ret_place->node != NULL ? twi_hash_entry(ret_place->node) : NULL;
 }
 
-/* Adds an entry (LIN of a schedule). Returns false if the key is already in the table. */
+/*
+ * Adds an entry (the linearization point of a schedule). Returns false if the key is already in the
+ * table.
+ */
 static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *key,
 				struct twi_keyed_entry *entry)
 {
@@ -103,8 +106,8 @@ static inline bool twi_hash_add(struct tw_keyed *table, const struct twi_key *ke
 }
 
 /*
- * Replaces an entry in the table (LIN of a replace that is not made in place). Returns false if the
- * old entry has left the table.
+ * Replaces an entry in the table (the linearization point of a replace that is not made in place).
+ * Returns false if the old entry has left the table.
  */
 static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key *key,
 				    struct cds_lfht_iter *place, struct twi_keyed_entry *entry)
@@ -114,7 +117,7 @@ static inline bool twi_hash_replace(struct tw_keyed *table, const struct twi_key
 	       0;
 }
 
-/* Returns false if another thread has taken the entry out. */
+/* Takes an entry out of the table. Returns false if another thread has done so. */
 static inline bool twi_hash_remove(struct tw_keyed *table, struct twi_keyed_entry *entry)
 {
 	return cds_lfht_del(table->hash, &entry->node) == 0;

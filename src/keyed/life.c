@@ -29,7 +29,10 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	error = tw_schedule(entry->table->engine, delay_ns, &twi_keyed_timer_kind, entry, &timer);
 	if (error != 0)
 		return error;
-	/* E51, both: pair with twi_keyed_timer; publish the hold in which they are written. */
+	/*
+	 * E51, both stores: they pair with twi_keyed_timer, and publish the hold in which they are
+	 * written.
+	 */
 	twi_store_release(&entry->timer_node, timer.node);
 	twi_store_release(&entry->timer_generation, timer.generation); /* E51 */
 	return 0;
@@ -129,7 +132,7 @@ static uint64_t timer_leave(struct twi_keyed_entry *entry, uint64_t word)
 void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_end end)
 {
 	struct tw_keyed_self self = twi_keyed_self(entry);
-	/* RELAXED, both: they were acquired with the entry. */
+	/* RELAXED, kind and argument: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
 	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
 	struct leave leave = {.entry = entry};
@@ -252,7 +255,7 @@ static void run_aborted(void *entry)
 /* Runs an entry. Its timer, which has expired, holds the entry. */
 static void entry_run(struct twi_keyed_entry *entry)
 {
-	/* RELAXED, both: they were acquired with the entry. */
+	/* RELAXED, kind and argument: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
 	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
 	struct tw_keyed_self self;
@@ -267,8 +270,8 @@ static void entry_run(struct twi_keyed_entry *entry)
 }
 
 /*
- * The timer has expired. Runs the entry (LIN of the run) unless another thread has ended or
- * replaced it before.
+ * Acts on a timer that has expired. Runs the entry (the linearization point of the run) unless
+ * another thread has ended or replaced it before.
  */
 static void timer_expired(struct twi_keyed_entry *entry)
 {
@@ -286,8 +289,8 @@ static void timer_expired(struct twi_keyed_entry *entry)
 }
 
 /*
- * The timer has ended without a run: stop has handed it back, or an executor rejected it and it was
- * dropped.
+ * Acts on a timer that has ended without a run: stop has handed it back, or an executor rejected it
+ * and it was dropped. Ends the entry if it waits.
  */
 static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 {

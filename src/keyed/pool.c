@@ -17,7 +17,10 @@
 static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 		      struct twi_keyed_entry *last)
 {
-	/* RELAXED, both: this thread reads nothing of the old top, and the swap publishes. */
+	/*
+	 * RELAXED, the load and the store: this thread reads nothing of the old top, and the swap
+	 * publishes.
+	 */
 	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
 	do {

@@ -73,8 +73,8 @@ static struct {
 void twi_reclaim_push(struct tw_keyed *table)
 {
 	/*
-	 * RELAXED, both: the swap publishes. A destroyer cannot miss the count, because it must
-	 * first see that no entry is in use (E53).
+	 * RELAXED, the load and the addition: the swap publishes them. A destroyer cannot miss the
+	 * count, because it must first see that no entry is in use (E53).
 	 */
 	struct tw_keyed *first = twi_load_relaxed(&reclaimer.work);
 
@@ -111,7 +111,7 @@ static struct tw_keyed *work_take(void)
 	return taken;
 }
 
-/* Called after an event that a destroyer may wait for. */
+/* Wakes the destroyers after an event that they may wait for. */
 static void waiters_wake(void)
 {
 	/*

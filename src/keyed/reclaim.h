@@ -19,7 +19,7 @@
  */
 int twi_reclaim_open(void);
 
-/* Called if a table has no free entry. If there is no reclaimer, tries again to make one. */
+/* Tries again to make the reclaimer, if there is none. Called if a table has no free entry. */
 void twi_reclaim_again(void);
 
 /* Takes one table out of the count. The reclaimer ends when the count is 0. */

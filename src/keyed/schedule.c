@@ -55,13 +55,14 @@ struct part {
 };
 
 /*
- * Sets the fields of a held entry. Other threads that read them check the state word again
- * afterwards.
+ * Sets the fields of an entry that the caller holds. Other threads that read them check the state
+ * word again afterwards.
  */
 static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 {
 	/*
-	 * E51, all: pair with info_read and life_meant; publish the hold in which they are written.
+	 * E51, all stores below: they pair with info_read and life_meant, and publish the hold in
+	 * which they are written.
 	 */
 	twi_store_release(&entry->kind, part->kind);
 	twi_store_release(&entry->arg, part->arg);   /* E51 */
@@ -319,7 +320,7 @@ static bool entry_hold(struct twi_keyed_entry *entry)
 	       twi_keyed_swap(entry, &word, twi_keyed_hold(word));
 }
 
-/* What order_look found for the key. */
+/* The results of order_look. */
 enum found { FOUND_OTHER, FOUND_PRESENT, FOUND_HELD };
 
 static enum found order_look(const struct order *order, struct twi_keyed_entry **ret_entry)

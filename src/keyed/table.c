@@ -23,7 +23,7 @@
 enum {
 	EXPECTED_KEYS_DEFAULT = 1024,
 	KEY_BYTES_MAX_DEFAULT = 256,
-	/* More than the fixed part of liburcu's hash table. */
+	/* An upper bound for the fixed part of liburcu's hash table. */
 	HASH_BYTES = 4096,
 };
 
@@ -71,8 +71,8 @@ static int options_check(const struct tw_keyed_options *options)
 }
 
 /*
- * If the system has no randomness yet, the seed at least differs from table to table. (The function
- * getrandom must not be used, because it is a cancellation point.)
+ * Returns a seed for the hash. If the system has no randomness yet, the seed at least differs from
+ * table to table. (The function getrandom must not be used, because it is a cancellation point.)
  */
 static uint64_t seed_make(const struct tw_keyed *table, int64_t now_ns)
 {

@@ -7,7 +7,8 @@
  *
  * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder,
  * changes the fields. So if a reader finds the same state word before and after, the fields it read
- * belong together. A replacer is a thread in tw_keyed_replace.
+ * belong together. A replacer is a thread in tw_keyed_replace. LIN marks the linearization point of
+ * a call.
  *
  *     from     to        by                            when
  *     free     HELD      scheduler                     a store; not shared until it is in the table
@@ -19,7 +20,7 @@
  *     HELD     OWNED     holder                        its last run is over, or stop is set
  *     HELD     stop set  canceller, or a replacer in   the holder must end it
  *                        the table
- *     WAITING, HELD      replacer in the table         with the two steps above: its key has
+ *     WAITING, HELD      replacer in the table         with the step to OWNED or stop: its key has
  *              repl. set                               another entry
  *     any      out set   the thread that took it out   exactly one thread: the table decides which
  *                        of the table

@@ -74,8 +74,8 @@ static struct twi_block *magazine_find(void)
 }
 
 /*
- * For a stock that keeps nothing: leaves one block in the magazine, which the caller will take, and
- * gives the others back to the depot.
+ * Leaves one block in the magazine, which the caller will take, and gives the others back to the
+ * depot. For a stock that keeps nothing.
  */
 static void magazine_cut(struct twi_block *magazine)
 {

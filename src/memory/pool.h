@@ -62,9 +62,10 @@ struct twi_stock {
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
-	uint32_t magazine_blocks; /* `give` is full at this count; 1: the stock keeps no blocks */
+	/* number of blocks that fill `give`; 1: the stock keeps no blocks */
+	uint32_t magazine_blocks;
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last blocks put into `give` */
-	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack: blocks that it gave back */
+	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks that the thread gave back */
 	uint32_t warm_count;
 };
 
@@ -95,8 +96,8 @@ void twi_stock_retire(struct twi_stock *stock);
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
- * Called in a forked child, where only this thread uses the library. Empties the depot and the
- * stock `own`, which is this thread's, attached or not. Afterwards timeout/recovery.h finds the
+ * Empties the depot and the stock `own`, which is this thread's, attached or not. Called in a
+ * forked child, where only this thread uses the library. Afterwards timeout/recovery.h finds the
  * free blocks.
  */
 void twi_pool_forget(struct twi_stock *own);

@@ -29,12 +29,12 @@ enum {
 	TWI_SLAB_BYTES = 2 << 20,
 	TWI_SLAB_BLOCKS = TWI_SLAB_BYTES / TWI_BLOCK_BYTES,
 	/*
-	 * Also the size of a magazine. A change of magazines costs a few cache misses, but only
-	 * once in 256 takes.
+	 * The number of blocks in a run, and in a magazine. A change of magazines costs a few cache
+	 * misses, but only once in 256 takes.
 	 */
 	TWI_RUN_BLOCKS = 256,
 	TWI_SLAB_RUNS = TWI_SLAB_BLOCKS / TWI_RUN_BLOCKS,
-	/* As many slabs as 32-bit indices can name: 256 GiB. */
+	/* As many slabs as 32-bit indices can name. They hold 256 GiB. */
 	TWI_SLABS_MAX = 1 << 17,
 };
 
@@ -61,14 +61,14 @@ uint32_t twi_slab_carve(char **ret_first);
  */
 int twi_slab_reserve(uint64_t count);
 
-/* Sets the most bytes that the process's slabs may have. 0: no bound. */
+/* Sets the most bytes that the process's slabs may have. 0 removes the bound. */
 void twi_slab_cap_set(uint64_t bytes);
 
 uint64_t twi_slab_bytes(void);
 
 /*
- * Called in a forked child, where only this thread uses the library. Completes the steps that
- * threads of the parent had begun on slabs, and records which blocks came from the parent.
+ * Completes the steps that threads of the parent had begun on slabs, and records which blocks came
+ * from the parent. Called in a forked child, where only this thread uses the library.
  */
 void twi_slab_inherit(void);
 

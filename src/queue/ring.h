@@ -78,8 +78,9 @@ struct twi_ring_arrays {
 };
 
 struct twi_ring_out {
-	_Atomic uint64_t head;        /* [worker E20] */
-	struct twi_ring_array *array; /* [worker] has the last entry taken; NULL: the first array */
+	_Atomic uint64_t head; /* [worker E20] */
+	/* [worker] the array of the last entry taken, or NULL for the first array */
+	struct twi_ring_array *array;
 };
 
 static inline size_t twi_ring_bytes(uint64_t mask)

@@ -31,8 +31,8 @@ static bool result_right(int result)
 }
 
 /*
- * Takes the attempt (LIN of the completion). If it is PENDING, the caller owns the task now.
- * Otherwise the result is left for the runner.
+ * Takes the attempt (the linearization point of the completion). If the task was PENDING, the
+ * caller owns it now. Otherwise the result is left for the runner.
  */
 static int attempt_take(struct twi_task *task, uint64_t attempt, int result)
 {

@@ -17,7 +17,7 @@ int twi_timer_make(struct twi_task *task)
 
 	if (error != 0)
 		return error;
-	/* RELAXED, both: the change of the state word publishes them. */
+	/* RELAXED, both stores: the change of the state word publishes them. */
 	twi_store_relaxed(&task->timer_node, timer.node);
 	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
 	return 0;
@@ -60,8 +60,8 @@ static enum tw_retry_end end_without_timer(uint64_t word, int error)
 }
 
 /*
- * How an ended task is released. If its timer will still expire or be handed back, that frees the
- * task.
+ * How an ended task is released. If its timer will still expire or be handed back, the timer's end
+ * frees the task.
  */
 struct leave {
 	struct twi_task *task;
@@ -239,7 +239,10 @@ static void task_run(struct twi_task *task, uint64_t step)
 	task_attempted(task, result);
 }
 
-/* Called when the timer has expired. */
+/*
+ * Acts on a timer that has expired: begins the attempt if the task waits, or frees the task if it
+ * is ABANDONED.
+ */
 static void timer_expired(struct twi_task *task)
 {
 	uint64_t word = twi_task_look(task);
@@ -265,7 +268,7 @@ static void timer_expired(struct twi_task *task)
 }
 
 /*
- * Called when the timer has ended without an attempt: stop has handed it back, or an executor
+ * Acts on a timer that has ended without an attempt: stop has handed it back, or an executor
  * rejected it and it was dropped.
  */
 static void timer_lost(struct twi_task *task, enum tw_retry_end end)

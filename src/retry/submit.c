@@ -36,7 +36,10 @@ static int kind_check(const struct tw_retry_kind *kind)
 	return 0;
 }
 
-/* Rejects the new task, because the queue is full and its policy does not drop the oldest one. */
+/*
+ * Rejects or drops the new task. Called if the queue is full and its policy does not drop the
+ * oldest task. Returns the error, or TW_RETRY_SUBMIT_DROPPED.
+ */
 static int submit_reject(const struct order *order, struct tw_retry_handle *ret_handle)
 {
 	int state;
@@ -79,8 +82,8 @@ static void task_renew(struct twi_task *task, const struct order *order)
 	 */
 	twi_store_release(&task->generation, twi_task_step(word));
 	/*
-	 * RELAXED, both: later changes of the state word publish the age, and the numbers must only
-	 * differ.
+	 * RELAXED, both accesses: later changes of the state word publish the age, and the numbers
+	 * must only differ.
 	 */
 	twi_store_relaxed(&task->age, twi_fetch_add_relaxed(&order->queue->submitted, 1));
 	/* E40: as above, for a thread that finds this step. */
@@ -103,10 +106,10 @@ static void task_unmake(struct twi_task *task)
 }
 
 /*
- * Lets the task wait (LIN of the submit). Only the engine's stop can make this fail. The handle is
- * written before the swap, because afterwards the task may be run, dropped or cancelled, and its
- * hook may free the memory of the handle. If stop came first, the submit fails and restores the old
- * handle.
+ * Lets the task wait (the linearization point of the submit). Only the engine's stop can make this
+ * fail. The handle is written before the swap, because afterwards the task may be run, dropped or
+ * cancelled, and its hook may free the memory of the handle. If stop came first, the submit fails
+ * and restores the old handle.
  */
 static bool task_begin(struct twi_task *task, struct tw_retry_handle *ret_handle)
 {
@@ -159,8 +162,8 @@ static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 }
 
 /*
- * `placed`: the caller has taken a place for the task. Otherwise this function takes one, if
- * necessary that of the oldest task.
+ * Submits a task. `placed`: the caller has taken a place for it. Otherwise this function takes one,
+ * if necessary that of the oldest task.
  */
 static int task_submit(const struct order *order, bool placed, struct tw_retry_handle *ret_handle)
 {

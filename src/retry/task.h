@@ -21,7 +21,7 @@
 
 #include <tickwheel.h>
 
-/* Smaller for the model checks, because they go through all executions. */
+/* The model checks define a smaller number, because they go through all executions. */
 #ifndef TWI_CHUNK_TASKS
 #define TWI_CHUNK_TASKS 64
 #endif
@@ -33,9 +33,10 @@ enum {
 struct twi_task {
 	_Alignas(TWI_TASK_BYTES) struct twi_link free; /* first member, cast to its task */
 	_Atomic uint64_t word;                         /* [atomic E40] */
-	_Atomic uint64_t generation; /* [atomic E40] the step that its handle has */
+	_Atomic uint64_t generation; /* [atomic E40] the step that the task's handle has */
 	_Atomic uint64_t age;        /* [handoff E40] its number among all that were submitted */
-	_Atomic(void *) timer_node;  /* [handoff E40] handle of its timer; may be read torn */
+	/* [handoff E40] handle of its timer; a reader may get the halves of two handles */
+	_Atomic(void *) timer_node;
 	_Atomic uint64_t timer_generation; /* [handoff E40] */
 	struct tw_retry *queue;            /* [handoff E40], as those below */
 	const struct tw_retry_kind *kind;
@@ -44,14 +45,15 @@ struct twi_task {
 	uint64_t attempts;           /* attempts that have begun */
 	uint64_t delays;             /* delays of the schedule that are used up */
 	int64_t delay_ns;            /* the last delay, without jitter */
-	_Atomic int fork_generation; /* [atomic] of the submitting process */
+	_Atomic int fork_generation; /* [atomic] fork generation of the submitting process */
 };
 
 _Static_assert(sizeof(struct twi_task) == TWI_TASK_BYTES, "two lines");
 
 struct twi_task_chunk {
 	_Alignas(TWI_TASK_BYTES) struct twi_link spare; /* first member, cast to its chunk */
-	struct twi_task_chunk *next;                    /* [handoff E41] the queue's next one */
+	/* [handoff E41] the next chunk of the queue */
+	struct twi_task_chunk *next;
 	/*
 	 * [atomic] No task in this chunk has a lower age, except one that is being submitted right
 	 * now.
@@ -94,7 +96,7 @@ static inline bool twi_task_of_parent(struct twi_task *task)
 
 /* backoff.c: schedules. */
 
-/* Returns 0, -EINVAL or -E2BIG. */
+/* Checks a schedule. Returns 0, -EINVAL or -E2BIG. */
 int twi_schedule_check(const struct tw_retry_schedule *schedule);
 
 /*
@@ -106,7 +108,7 @@ int64_t twi_task_wait_ns(struct twi_task *task);
 /* pool.c: memory for tasks. */
 
 /*
- * Returns zeroed memory. Returns NULL if there is none, or if the allocator returns memory with
+ * Allocates zeroed memory. Returns NULL if there is none, or if the allocator returns memory with
  * another alignment.
  */
 void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
@@ -134,9 +136,9 @@ struct twi_task *twi_retry_evict(struct tw_retry *queue);
 /* run.c: the life of a task. */
 
 /*
- * Makes one step of a task's state word (LIN of every step). E40: pairs with itself and with
- * twi_task_look; publishes the task's fields and all that was done with its argument. Returns false
- * if the state word differs; *word is then its new value.
+ * Makes one step of a task's state word (the linearization point of every step). E40: pairs with
+ * itself and with twi_task_look; publishes the task's fields and all that was done with its
+ * argument. Returns false if the state word differs; *word is then its new value.
  */
 static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t next)
 {
@@ -159,7 +161,7 @@ static inline uint64_t twi_task_look(struct twi_task *task)
 /* Returns the handle of its timer. The caller must have the task. */
 static inline struct tw_handle twi_task_timer(struct twi_task *task)
 {
-	/* RELAXED, both: the owner has acquired them with the task. */
+	/* RELAXED, both loads: the owner has acquired the handle with the task. */
 	return (struct tw_handle){.node = twi_load_relaxed(&task->timer_node),
 				  .generation =
 					  twi_load_relaxed(&task->timer_generation)}; /* RELAXED */

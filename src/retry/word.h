@@ -5,13 +5,14 @@
  *
  *     bits 63..7 step | bits 6..5 result | bit 4 stop | bit 3 gone | bits 2..0 state
  *
- * The step goes up at birth and at each attempt, and no step is ever used twice. Inside one step,
- * each state but OWNED is entered at most once. A handle has the step of the task's birth, and the
- * step of the attempt that it was given to. The runner is the thread that runs the attempt. The
- * ender is the thread that has ended the task.
+ * The step goes up when a free block becomes a task and at each attempt, and no step is ever used
+ * twice. Inside one step, each state but OWNED is entered at most once. A handle has the step with
+ * which its task began, and the step of the attempt that it was given to. The runner is the thread
+ * that runs the attempt. The ender is the thread that has ended the task. LIN marks the
+ * linearization point of a call.
  *
  *     from      to         by                       when
- *     FREE      STARTING   submitter                birth: step + 1, by a store: not shared yet
+ *     FREE      STARTING   submitter                begins: step + 1, by a store: not shared yet
  *     STARTING  WAITING    submitter                LIN of the submit
  *     WAITING   RUNNING    its timer, expired       LIN of the attempt: step + 1
  *     RUNNING   PENDING    runner                   if the attempt returned TW_RETRY_PENDING and

@@ -18,8 +18,9 @@ static inline bool twi_histogram_right(const struct tw_histogram *histogram)
 void twi_histogram_begin(struct tw_histogram *ret);
 
 /*
- * Called after the buckets were filled. Sets `count` to their sum. Moves the least and the greatest
- * value, as far as they are known, into the first and the last bucket that is not empty.
+ * Completes a histogram whose buckets were filled. Sets `count` to their sum. Moves the least and
+ * the greatest value, as far as they are known, into the first and the last bucket that is not
+ * empty.
  */
 void twi_histogram_flush(struct tw_histogram *histogram);
 

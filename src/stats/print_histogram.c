@@ -66,7 +66,7 @@ static void levels_write(struct twi_text *text, const struct tw_histogram *histo
 	}
 }
 
-/* Newton's method, from a first value that is not below the root. */
+/* Returns the square root, by Newton's method, from a first value that is not below the root. */
 static double square_root(double value)
 {
 	double root = value > 1 ? value : 1;

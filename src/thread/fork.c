@@ -58,7 +58,10 @@ void twi_fork_count(bool from_callback)
 		twi_fork_epoch++;
 }
 
-/* Must run before any engine is made, because an engine stores the epoch. */
+/*
+ * Makes handles be checked under ThreadSanitizer. Must run before any engine is made, because an
+ * engine stores the epoch.
+ */
 static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 {
 	if (!twi_tsan_there())
@@ -68,8 +71,8 @@ static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 }
 
 /*
- * Runs after the handler of thread.c, because child handlers run in the order in which they were
- * registered.
+ * Runs liburcu's handler in the child. Runs after the handler of thread.c, because child handlers
+ * run in the order in which they were registered.
  */
 static void child_mended(void)
 {
@@ -85,7 +88,7 @@ int twi_fork_handlers_enable(void)
 	 */
 	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
 		return -EPERM;
-	/* RELAXED, all of it: the flag only decides which caller registers the handlers. */
+	/* RELAXED, all accesses: the flag only decides which caller registers the handlers. */
 	if (twi_exchange_relaxed(&handlers_wanted, true))
 		return 0;
 	if (pthread_atfork(twi_rcu_fork_begin, twi_rcu_fork_parent, child_mended) == 0)

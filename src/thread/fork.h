@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 /*
- * How often this process and its ancestors have forked while they had engines. If it is not 0,
- * calls check for each handle whether it is the parent's. Programs with ThreadSanitizer begin with
- * TWI_FORK_LOOK, so that this check always runs (base/tsan.h). [const] between forks
+ * [const] between forks. How often this process and its ancestors have forked while they had
+ * engines. If it is not 0, calls check for each handle whether it is the parent's. Programs with
+ * ThreadSanitizer begin with TWI_FORK_LOOK, so that this check always runs (base/tsan.h).
  */
 extern uint32_t twi_fork_epoch;
 
@@ -33,7 +33,7 @@ extern uint32_t twi_fork_epoch;
  */
 #define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
-/* The value of twi_fork_epoch when this process last made the library its own. [atomic] */
+/* [atomic] The value of twi_fork_epoch when this process last made the library its own. */
 extern _Atomic uint32_t twi_fork_taken;
 
 /* Makes twi_fork_count count from now on. Called when an engine is made. */

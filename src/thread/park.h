@@ -41,9 +41,9 @@ struct twi_park {
 };
 
 /*
- * The function that wakers of driven parks call, maybe inside an RCU section. It is a global
- * variable, because only one layer makes driven parks, and because the park must share a cache line
- * with the other reasons to wake up. [atomic]
+ * [atomic] The function that wakers of driven parks call, maybe inside an RCU section. It is a
+ * global variable, because only one layer makes driven parks, and because the park must share a
+ * cache line with the other reasons to wake up.
  */
 typedef void twi_park_driver(struct twi_park *park);
 extern _Atomic(twi_park_driver *) twi_park_drives;
@@ -82,7 +82,9 @@ static inline void twi_park_prepare(struct twi_park *park)
 	TWI_TEST_POINT("park:prepared");
 }
 
-/* The sleeper calls this when it finds a reason to stay awake, and after it wakes up. */
+/*
+ * Ends a sleep. The sleeper calls it when it finds a reason to stay awake, and after it wakes up.
+ */
 static inline void twi_park_done(struct twi_park *park)
 {
 	/*

@@ -38,10 +38,11 @@
 #include <stddef.h>
 
 struct twi_pin {
-	TWI_CACHE_ALIGNED _Atomic(const void *) engine; /* [producer E100] NULL: none */
+	/* [producer E100] the pinned engine, or NULL */
+	TWI_CACHE_ALIGNED _Atomic(const void *) engine;
 };
 
-/* pin.c: returns the pin of a lane; NULL for the shared lane. */
+/* pin.c: returns the pin of a lane, or NULL for the shared lane. */
 struct twi_pin *twi_pin_of_lane(uint32_t lane);
 
 /* pin.c: waits until no pin holds this engine. All timeouts of the engine must have ended. */

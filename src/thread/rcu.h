@@ -88,8 +88,8 @@ static inline void twi_rcu_register_thread(void)
 }
 
 /*
- * These three must be called around a fork, and never inside an RCU section, because they wait for
- * grace periods under way.
+ * Begin and end a fork, for liburcu. These three functions must be called around a fork, and never
+ * inside an RCU section, because they wait for grace periods under way.
  */
 static inline void twi_rcu_fork_begin(void)
 {

@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 enum {
-	/* The thread makes only two system calls. No system needs more stack for that. */
+	/*
+	 * The size of the thread's stack. The thread makes only two system calls, for which no
+	 * system needs more.
+	 */
 	STACK_BYTES = 256 * 1024,
 };
 

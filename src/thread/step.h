@@ -32,7 +32,7 @@ int twi_step_watch_start(struct twi_step_watch *watch, void (*stepped)(void *con
 /* Ends the thread, and waits for it. */
 void twi_step_watch_end(struct twi_step_watch *watch);
 
-/* In a forked child, which has the descriptor but no thread: closes the descriptor. */
+/* Closes the descriptor in a forked child, which has the descriptor but no thread. */
 void twi_step_watch_forget(struct twi_step_watch *watch);
 
 #endif

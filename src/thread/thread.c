@@ -136,7 +136,7 @@ void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold)
 
 /*
  * Closes the holds that an ending thread has left open. The hold of a worker's thread has no
- * `close`, because the worker's own end handles it (worker/role.h).
+ * function `close`, because the worker's own end handles it (worker/role.h).
  */
 static void holds_close(struct twi_thread *thread)
 {
@@ -178,7 +178,7 @@ static void thread_inherit(void)
 	twi_thread_self.holds = NULL;
 }
 
-/* Runs in the child, where no other thread exists. */
+/* Sets up the library's data in a forked child, where no other thread exists. */
 static void child_begins(void)
 {
 	bool from_callback = twi_thread_self.run != NULL || twi_thread_self.worker != NULL;
@@ -203,8 +203,8 @@ bool twi_thread_alone(void)
 }
 
 /*
- * Called when a thread exits, in each round of destructors. Asks to be called in the next round,
- * too, so that exit_rounds is the number of the round.
+ * Gives back what an ending thread keeps. Called when a thread exits, in each round of destructors.
+ * Asks to be called in the next round, too, so that exit_rounds is the number of the round.
  */
 static void thread_exits(void *argument)
 {

@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 enum {
-	TWI_LANES = 64, /* near ones */
+	TWI_LANES = 64, /* near lane numbers, with that of the shared lane */
 	TWI_LANE_SHARED = TWI_LANES - 1,
-	TWI_LANES_MAX = 1 << 16, /* near and far ones */
+	TWI_LANES_MAX = 1 << 16, /* near and far lane numbers */
 };
 
 struct twi_pin;
@@ -36,9 +36,10 @@ struct twi_pin;
  */
 struct twi_hold {
 	struct twi_hold *next; /* an older hold of the thread, still open */
-	void *worker;          /* the worker whose wheel it is */
+	void *worker;          /* the worker whose wheel the thread may touch */
 	void (*close)(
-		void *worker); /* called if the thread ends before it closes the hold; or NULL */
+		/* called if the thread ends before it closes the hold; may be NULL */
+		void *worker);
 };
 
 struct twi_thread {

@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* NONE: there is no descriptor. DRIVEN: wakers call a function instead (thread/park.h). */
+/*
+ * NONE stands for a timer without a descriptor. DRIVEN stands for a park whose wakers call a
+ * function instead (thread/park.h).
+ */
 enum { TWI_TIMER_FD_NONE = -1, TWI_TIMER_FD_DRIVEN = -2 };
 
 /* If a timer is set to this time, its descriptor is readable at once. */

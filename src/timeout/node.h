@@ -3,11 +3,12 @@
  * A timeout in memory. It takes one cache line. The only other memory that it needs is its slot
  * entry.
  *
- * Ownership. From birth to push the scheduling thread owns the node. From the push on, the worker
- * owns the links and the place. One exception is the link `cancelled`: a canceller owns it between
- * its compare-and-swap to CANCELLED and its push. If a timeout is cancelled while it is in a ring,
- * the canceller owns the whole node, because a ring holds only the node's address. The worker may
- * still come to the node by the stale ring entry, but then reads only word, engine and deadline.
+ * Ownership. From birth (the step that makes a free block a timeout) to push the scheduling thread
+ * owns the node. From the push on, the worker owns the links and the place. One exception is the
+ * link `cancelled`: a canceller owns it between its compare-and-swap to CANCELLED and its push. If
+ * a timeout is cancelled while it is in a ring, the canceller owns the whole node, because a ring
+ * holds only the node's address. The worker may still come to the node by the stale ring entry, but
+ * then reads only word, engine and deadline.
  *
  * Any thread may change the word, by compare-and-swap, and the deadline together with the word
  * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a thread with
@@ -88,8 +89,8 @@ static inline bool twi_place_is_listed(uintptr_t place)
 }
 
 /*
- * For a node that is not fresh: returns whether it is in the wheel but in none of its slots, that
- * is on a list or in the sorted run.
+ * Returns true if the node is in the wheel but in none of its slots, that is on a list or in the
+ * sorted run. The node must not be fresh.
  */
 static inline bool twi_place_is_beside(uintptr_t place)
 {
@@ -101,7 +102,7 @@ static inline bool twi_place_is_slot(uintptr_t place)
 	return place != TWI_PLACE_NONE && !twi_place_is_beside(place);
 }
 
-/* RELAXED, both: after ingress only the worker uses this field. */
+/* RELAXED, load and store: after ingress only the worker uses this field. */
 static inline uint64_t twi_node_sequence(struct twi_node *node)
 {
 	return twi_load_relaxed(&node->sequence);
@@ -124,8 +125,8 @@ static inline struct twi_node *twi_node_of_cancelled(struct twi_mpsc_node *link)
 }
 
 /*
- * Rejects zeroed handles, and most invented ones: the low bits of a generation, as a handle holds
- * it, are 0.
+ * Returns false for zeroed handles, and for most invented ones: the low bits of a generation, as a
+ * handle holds it, are 0.
  */
 static inline bool twi_handle_sane(struct tw_handle handle)
 {
@@ -139,8 +140,8 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
 }
 
 /*
- * E4, these four: pair with twi_node_begin. If a reader gets a field of a later timeout, it finds
- * that timeout's generation in the state word afterwards.
+ * E4, these four functions: their loads pair with twi_node_begin. If a reader gets a field of a
+ * later timeout, it finds that timeout's generation in the state word afterwards.
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
 {

@@ -57,7 +57,7 @@ static struct twi_chain *chain_of(struct twi_node *node, uint64_t word)
  */
 static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 {
-	/* RELAXED, both: no other thread uses the library. */
+	/* RELAXED, load and store: no other thread uses the library. */
 	twi_store_relaxed(&chain->word, twi_word_to(twi_load_relaxed(&chain->word), state));
 }
 
@@ -171,8 +171,8 @@ bool twi_handle_inherited_release(struct tw_handle handle)
 }
 
 /*
- * Called when a block is about to become a timeout. Reports a release to ThreadSanitizer: all that
- * the caller has done so far happens before the timeout's callback.
+ * Reports a release to ThreadSanitizer when a block is about to become a timeout: all that the
+ * caller has done so far happens before the timeout's callback.
  */
 static void block_taken(void *block)
 {

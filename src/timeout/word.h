@@ -133,7 +133,7 @@ static inline uint64_t twi_word_generation(uint64_t word)
 	return word & ~(TWI_WORD_GENERATION - 1);
 }
 
-/* Returns the same value for the next timeout that the node serves. */
+/* Returns the generation of the next timeout that the node serves, in the same form. */
 static inline uint64_t twi_word_next_generation(uint64_t word)
 {
 	return twi_word_generation(word) + TWI_WORD_GENERATION;

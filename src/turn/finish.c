@@ -32,9 +32,9 @@
 #include <pthread.h>
 
 /*
- * Takes a timeout for its hand-back (LIN). Returns false if it was cancelled before. Then the
- * caller must free the node, because no other thread does. No node is queued any more: the queues
- * were emptied, and since the sweep began no thread sets the queued bit.
+ * Takes a timeout for its hand-back (the linearization point). Returns false if it was cancelled
+ * before. Then the caller must free the node, because no other thread does. No node is queued any
+ * more: the queues were emptied, and since the sweep began no thread sets the queued bit.
  */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {

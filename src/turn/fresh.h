@@ -51,7 +51,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 	worker->fresh_after_ns = after_ns;
 }
 
-/* Must be called only if `fresh` is not full. */
+/* Adds a node to the fresh timeouts, which must not be full. */
 static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, struct twi_node *node)
 {
 	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;

@@ -117,14 +117,14 @@ static TWI_WORKER_ONLY int open_poll(struct twi_worker *worker, int64_t now_ns)
 
 static uint64_t runs_begun(const struct twi_worker *worker)
 {
-	/* RELAXED, both: only the worker writes them. */
+	/* RELAXED, both loads: only the worker writes these counters. */
 	return twi_load_relaxed(&worker->expired_count) +
 	       twi_load_relaxed(&worker->periodic_run_count);
 }
 
 /*
- * If the poll is bounded in time, its budget is one callback at a time. After each callback
- * budget_renew (expiry/expire.c) reads the clock and extends it.
+ * Sets how far the poll may go. If the poll is bounded in time, its budget is one callback at a
+ * time. After each callback budget_renew (expiry/expire.c) reads the clock and extends it.
  */
 static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {
@@ -162,8 +162,8 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 }
 
 /*
- * Does the same as rest, when no turn was taken. If ingress holds a push, the descriptor becomes
- * readable.
+ * Publishes and sets the timer as `rest` does, when no turn was taken. If ingress holds a push, the
+ * descriptor becomes readable.
  */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {

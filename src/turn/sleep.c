@@ -69,7 +69,10 @@
 #include "worker/left.h"
 #include "worker/role.h"
 
-/* The length of a sleep if a push is not linked yet, or may be hidden. */
+/*
+ * The length of a sleep after which the worker looks again, because a push is not linked yet or may
+ * be hidden.
+ */
 #define SECOND_LOOK_NS INT64_C(1000000)
 
 /*
@@ -137,8 +140,9 @@ int64_t twi_sleep_publish(struct twi_worker *worker)
 		worker->given_up_ns = INT64_MAX;
 	twi_park_prepare(&worker->park);
 	/*
-	 * E8: published before the look at ingress. Pairs with the load in schedule. Without it
-	 * each side could miss the other, and the wake-up would be lost.
+	 * E8: must be stored before the look at ingress. Pairs with the load in schedule. Otherwise
+	 * the sleeper could miss the push while the producer misses the published time, and the
+	 * wake-up would be lost.
 	 */
 	twi_store_seq_cst(
 		&worker->wake_before_ns,

@@ -50,13 +50,14 @@ struct twi_snapshot {
 	uint64_t tick;                      /* the wheel's present tick */
 	uint64_t next_due;                  /* the next due tick, or TWI_TICK_NEVER */
 	int64_t next_due_ns;                /* the end of that tick, or INT64_MAX */
-	bool due_only;     /* set by the asking thread: only the two fields above */
+	/* set by the asking thread: the answer needs only the two fields above */
+	bool due_only;
 	_Atomic bool done; /* [atomic E71] */
 };
 
 /*
- * Takes the snapshot at once. Must be called by the worker, or by the owner of the loop. `ret` must
- * be zeroed, except for `due_only`.
+ * Takes the snapshot on the calling thread, which must be the worker or the owner of the loop.
+ * `ret` must be zeroed, except for `due_only`.
  */
 TWI_WORKER_ONLY void twi_snapshot_here(struct twi_worker *worker, struct twi_snapshot *ret);
 
@@ -69,7 +70,10 @@ int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, i
 /* Answers the asking thread. Must be called by the worker. */
 TWI_WORKER_ONLY void twi_snapshot_serve(struct twi_worker *worker);
 
-/* Must be called by the worker at the begin of a turn, after it has read the tickets. */
+/*
+ * Answers a waiting request, if there is one. The worker must call it at the begin of a turn, after
+ * it has read the tickets.
+ */
 static inline TWI_WORKER_ONLY void twi_snapshot_look(struct twi_worker *worker)
 {
 	/*

@@ -62,7 +62,7 @@ void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned lef
 	int64_t until_ns = due_ns < published_ns ? due_ns : published_ns;
 	int64_t kernel_ns;
 
-	/* The driver reads the time, and sets a timer of its own. */
+	/* The driver reads the time at each poll, and sets a timer of its own. */
 	if (TWI_UNLIKELY(timer_driven(worker))) {
 		worker->armed_ns = twi_sleep_rejected(worker, left) ? 0 : until_ns;
 		return;

@@ -26,7 +26,7 @@ enum {
  * due, without a look at their nodes.
  */
 struct twi_entry {
-	uint32_t block; /* index of the node's block */
+	uint32_t block; /* index of the timeout's block */
 	uint32_t due;   /* low half of the due tick */
 };
 
@@ -45,7 +45,8 @@ struct twi_chunk_block;
 
 struct twi_chunk_pool {
 	const struct tw_allocator *allocator; /* [const] */
-	struct twi_chunk_pool *source;        /* [const] its chunks' source: itself, mostly */
+	/* [const] the pool that its chunks come from: mostly the pool itself */
+	struct twi_chunk_pool *source;
 	uint32_t mark; /* [const] a bit in the slot number of this pool's chunks, or 0 */
 	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */
 	_Atomic(struct twi_chunk_block *) blocks TWI_WORKER_FIELD; /* [worker E70] */

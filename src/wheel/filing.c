@@ -5,7 +5,7 @@
 #include "wheel/list.h"
 #include "wheel/wheel.h"
 
-/* Used in a wheel without an order, for a timeout whose due tick has passed when it is inserted. */
+/* Inserts a timeout whose due tick has passed. Used in a wheel without an order. */
 static TWI_WORKER_ONLY bool overdue_insert(struct twi_wheel *wheel, struct twi_node *node,
 					   uint64_t due_tick)
 {

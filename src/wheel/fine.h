@@ -30,7 +30,10 @@
 
 #include "wheel/wheel.h"
 
-/* Returns NULL if there is no memory. Adds its own bytes to the wheel's byte count. */
+/*
+ * Makes the run and the fine wheel. Adds their bytes to the wheel's byte count. Returns NULL if
+ * there is no memory.
+ */
 struct twi_fine *twi_fine_create(struct twi_wheel *wheel);
 
 /* Frees run and fine wheel. NULL is accepted. */

@@ -2,7 +2,7 @@
 /*
  * The hashed wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", 1987, scheme 6; as
  * in Netty): a timeout waits in the slot with the number (due tick mod slots), until the revolution
- * in which it is due.
+ * in which it is due. A revolution is one pass over all slots.
  *
  * Cost. insert and remove: O(1). If a slot has a due timeout, the advance reads all entries of the
  * slot in sequence, 8 bytes each, and touches only the nodes that are due. If all timeouts of a
@@ -169,7 +169,7 @@ static TWI_WORKER_ONLY void now_set(struct hashed_wheel *self, uint64_t tick)
 	self->wheel.now = self->wheel.horizon = tick;
 }
 
-/* Advances tick by tick. Called if the wheel is less than a revolution behind. */
+/* Advances tick by tick, if the wheel is less than a revolution behind. */
 static TWI_WORKER_ONLY void step(struct hashed_wheel *self, uint64_t limit,
 				 struct twi_due_batch *batch)
 {
@@ -237,7 +237,7 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
 }
 
 /*
- * For the check: returns the due tick by which an entry was filed. The entry holds only the low
+ * Returns the due tick by which an entry was filed. Used by the check. The entry holds only the low
  * half of that tick. If the low half of the node's due tick is the same, and no reschedule has
  * queued the node, returns the node's due tick. Otherwise returns the first tick from now on with
  * that low half.

@@ -269,8 +269,8 @@ static TWI_WORKER_ONLY void now_set(struct hierarchical_wheel *self, uint64_t ti
 }
 
 /*
- * Used in a fine wheel. Appends the nodes of a chunk to a list that is linked by their places.
- * Returns the list's new end. If a node was rescheduled to a later tick, the outer wheel files it.
+ * Appends the nodes of a chunk to a list that is linked by their places. Returns the list's new
+ * end. If a node was rescheduled to a later tick, the outer wheel files it. Used in a fine wheel.
  */
 static TWI_WORKER_ONLY uintptr_t *chunk_list(struct hierarchical_wheel *self, uint64_t tick,
 					     const struct twi_chunk *chunk, uintptr_t *end)
@@ -306,9 +306,9 @@ static TWI_COLD TWI_WORKER_ONLY void equals_give(struct hierarchical_wheel *self
 }
 
 /*
- * Used in a fine wheel, where all nodes of the slot have the same deadline. A single node goes into
- * the batch. Several go to the outer wheel's ready list. Returns false if that list must be given
- * out first.
+ * Takes the nodes of a slot of a fine wheel, all of which have the same deadline. A single node
+ * goes into the batch. Several go to the outer wheel's ready list. Returns false if that list must
+ * be given out first.
  */
 static TWI_WORKER_ONLY bool fine_take(struct hierarchical_wheel *self, uint64_t tick,
 				      struct twi_slot *slot, struct twi_due_batch *batch)
@@ -442,8 +442,8 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 }
 
 /*
- * For the check: returns the due tick by which an entry was filed in a slot wider than 2^32 ticks.
- * That is the node's due tick if it lies in the slot, otherwise the slot's first tick.
+ * Returns the due tick by which an entry was filed in a slot wider than 2^32 ticks. That is the
+ * node's due tick if it lies in the slot, otherwise the slot's first tick. Used by the check.
  */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,

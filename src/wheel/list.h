@@ -9,7 +9,7 @@
 
 #include "timeout/node.h"
 
-/* RELAXED, both: only the worker uses the link of a node that has left ingress. */
+/* RELAXED, load and store: only the worker uses the link of a node that has left ingress. */
 static inline struct twi_node *twi_list_next(struct twi_node *node)
 {
 	struct twi_mpsc_node *link = twi_load_relaxed(&node->ingress.next);

@@ -161,9 +161,9 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Called if the low half of an entry's due tick looks due, but the node's deadline is not due.
- * Returns true if the timeout is due 2^32 ticks later or more, so that its entry stays. Returns
- * false if the timeout was rescheduled, so that it must leave the slot.
+ * Decides about an entry whose low half of the due tick looks due, although the node's deadline is
+ * not. Returns true if the timeout is due 2^32 ticks later or more, so that its entry stays.
+ * Returns false if the timeout was rescheduled, so that it must leave the slot.
  */
 static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {

@@ -18,7 +18,7 @@
 struct twi_slot {
 	struct twi_chunk *first TWI_WORKER_FIELD;
 	struct twi_chunk *last TWI_WORKER_FIELD;
-	/* No entry is due before this tick. UINT64_MAX if the slot is empty. */
+	/* No entry is due before this tick. If the slot is empty, it is UINT64_MAX. */
 	uint64_t earliest TWI_WORKER_FIELD;
 	uint32_t chunk_count TWI_WORKER_FIELD; /* how many chunks the slot has */
 };
@@ -68,10 +68,11 @@ TWI_WORKER_ONLY bool twi_slot_take_chunk(struct twi_slot *slot, struct twi_chunk
 
 /* The position of a search for due entries inside one slot. */
 struct twi_slot_scan {
-	struct twi_chunk *cursor; /* NULL: the search has not begun */
-	uint64_t now;             /* no entry is due at or before this tick */
-	uint64_t limit;           /* the search wants entries due at or before this tick */
-	int64_t before_ns;        /* `limit` as a time: deadlines before it are due */
+	/* the chunk where the search continues, or NULL before it begins */
+	struct twi_chunk *cursor;
+	uint64_t now;      /* no entry is due at or before this tick */
+	uint64_t limit;    /* the search wants entries due at or before this tick */
+	int64_t before_ns; /* `limit` as a time: deadlines before it are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
 	uint64_t earliest; /* no entry that was seen and stays is due before this */

@@ -21,7 +21,7 @@ enum {
 	TWI_SNAPSHOT_SLOTS = 10,
 };
 
-/* The first decade ends here. */
+/* The end of the first decade. */
 #define TWI_SNAPSHOT_FIRST_NS INT64_C(10000)
 
 struct twi_wheel_snapshot_slot {

@@ -25,7 +25,7 @@ enum {
 
 struct twi_sorted_entry {
 	uint64_t since;        /* the deadline, in nanoseconds since the epoch */
-	struct twi_node *node; /* NULL: removed */
+	struct twi_node *node; /* NULL if the node was removed */
 };
 
 struct twi_sorted {
@@ -36,7 +36,10 @@ struct twi_sorted {
 	struct twi_sorted_entry array[2][TWI_SORTED_MAX + TWI_SORTED_AHEAD] TWI_WORKER_FIELD;
 };
 
-/* Does not clear the arrays, so that their pages take no memory until they are used. */
+/*
+ * Makes the run empty. Does not clear the arrays, so that their pages take no memory until they are
+ * used.
+ */
 void twi_sorted_init(struct twi_sorted *sorted);
 
 static inline TWI_WORKER_ONLY bool twi_sorted_full(const struct twi_sorted *sorted)
@@ -75,7 +78,7 @@ twi_sorted_first(struct twi_sorted *sorted)
 }
 
 /*
- * Called when a node was given out or removed. After the last node, the array will be filled from
+ * Counts a node that was given out or removed. After the last node, the array will be filled from
  * its begin again.
  */
 static inline TWI_WORKER_ONLY void twi_sorted_gone(struct twi_sorted *sorted)

@@ -291,7 +291,7 @@ static TWI_WORKER_ONLY void listed_give(struct twi_wheel *wheel, struct twi_node
 		file_behind(wheel, node);
 }
 
-/* Used in a wheel with an order. Gives out ready and late nodes. */
+/* Gives out ready and late nodes. Used in a wheel with an order. */
 static TWI_WORKER_ONLY void passed_give(struct twi_wheel *wheel, struct twi_due_batch *batch)
 {
 	while (batch->count < batch->capacity) {

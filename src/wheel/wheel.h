@@ -31,7 +31,7 @@
 struct twi_fine;
 struct twi_wheel;
 
-/* Called for a slot that is not empty, with its level (0 in a hashed wheel) and its number. */
+/* Visits a slot that is not empty. `level`: 0 in a hashed wheel. */
 typedef void twi_slot_visit(void *context, unsigned level, uint32_t number,
 			    const struct twi_slot *slot);
 
@@ -90,8 +90,8 @@ struct twi_wheel {
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
 	 * Timeouts for whose slot entry there was no memory, linked by ingress link and place
-	 * (list.h). The present advance, to unslotted_before, has not looked at those in the first
-	 * list yet, and has looked at those in the second one.
+	 * (list.h). The present advance has not looked at those in the first list yet, and has
+	 * looked at those in the second one. It ends at unslotted_before.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
@@ -127,17 +127,19 @@ struct twi_wheel {
 	struct twi_node *rejected TWI_WORKER_FIELD;
 	struct twi_node *rejected_last TWI_WORKER_FIELD;
 	struct twi_node *rejected_after
-		TWI_WORKER_FIELD; /* the batch's last rejected node; NULL: none yet */
+		TWI_WORKER_FIELD; /* the last rejected node of the batch, or NULL at its begin */
 	uint64_t rejected_tick TWI_WORKER_FIELD;
 	/*
 	 * [const] Files a node whose due tick is not after `horizon`. Returns false if there is no
 	 * memory.
 	 */
 	bool (*insert_passed)(struct twi_wheel *wheel, struct twi_node *node, uint64_t due_tick);
-	struct twi_fine *fine; /* [const] gives the order by deadline (fine.h); NULL: no order */
+	/* [const] gives the order by deadline (fine.h); NULL in a wheel without an order */
+	struct twi_fine *fine;
 	struct twi_wheel *
-		outer; /* [const] the outer wheel of a fine wheel; NULL: this is not a fine wheel */
-	bool open;     /* [const] an advance also gives out due timeouts of the present tick */
+		/* [const] the outer wheel of a fine wheel; NULL if this is not a fine wheel */
+		outer;
+	bool open; /* [const] an advance also gives out due timeouts of the present tick */
 	/* In a wheel with an order: deadlines before this are due. Nanoseconds since the epoch. */
 	uint64_t before TWI_WORKER_FIELD;
 	/* In a wheel with an order: the sequence number of the next timeout that is inserted. */
@@ -249,7 +251,8 @@ TWI_WORKER_ONLY void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node
 					size_t count);
 
 /*
- * Returns the time of the engine's clock at which tick `tick` ends; INT64_MAX for TWI_TICK_NEVER.
+ * Returns the time of the engine's clock at which tick `tick` ends, or INT64_MAX for
+ * TWI_TICK_NEVER.
  */
 TWI_WORKER_ONLY int64_t twi_wheel_boundary_ns(const struct twi_wheel *wheel, uint64_t tick);
 
@@ -275,29 +278,34 @@ TWI_WORKER_ONLY const char *twi_wheel_check(const struct twi_wheel *wheel);
 TWI_WORKER_ONLY uint64_t twi_wheel_bytes(const struct twi_wheel *wheel);
 
 /*
- * For wheels: makes nodes with the same deadline ready, so that they are given out before those in
- * slots. The list that begins with `first` is linked by the nodes' places. No other node may be
- * ready.
+ * Makes nodes with the same deadline ready, so that they are given out before those in slots.
+ * Called by wheels. The list that begins with `first` is linked by the nodes' places. No other node
+ * may be ready.
  */
 TWI_WORKER_ONLY void twi_wheel_ready_next(struct twi_wheel *wheel, struct twi_node *first);
 
-/* For wheels: sets up the common part. `bytes`: the wheel's own memory, which must be zeroed. */
+/*
+ * Sets up the common part. Called by wheels. `bytes`: the wheel's own memory, which must be zeroed.
+ */
 void twi_wheel_init(struct twi_wheel *wheel, const struct twi_wheel_ops *ops,
 		    const struct tw_allocator *allocator, size_t bytes, uint64_t tick_ns,
 		    int64_t epoch_ns);
 
 /*
- * For wheels: files a node that is already counted. Returns false, and changes nothing, if there is
- * no memory.
+ * Files a node that is already counted. Called by wheels. Returns false, and changes nothing, if
+ * there is no memory.
  */
 TWI_WORKER_ONLY bool twi_wheel_try_file(struct twi_wheel *wheel, struct twi_node *node);
 
-/* For wheels: does the same. If there is no memory, the node goes to the unslotted list. */
+/*
+ * Files a node as twi_wheel_try_file does. If there is no memory, the node goes to the unslotted
+ * list.
+ */
 TWI_WORKER_ONLY void twi_wheel_file(struct twi_wheel *wheel, struct twi_node *node);
 
 /*
- * For wheels: adds a node to the unslotted list, because there is no memory for a slot entry. The
- * node must already be counted.
+ * Adds a node to the unslotted list, because there is no memory for a slot entry. Called by wheels.
+ * The node must already be counted.
  */
 TWI_WORKER_ONLY void twi_wheel_unslotted_add(struct twi_wheel *wheel, struct twi_node *node);
 
@@ -323,16 +331,16 @@ TWI_WORKER_ONLY int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, u
 TWI_WORKER_ONLY int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns);
 
 /*
- * For the checks: returns a node's due tick, which another thread may be changing, and in
- * `*ret_word` a state word that is not older than it.
+ * Returns a node's due tick, which another thread may be changing, and in `*ret_word` a state word
+ * that is not older than it. Used by the checks.
  */
 uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
 				uint64_t *ret_word);
 
 /*
- * For the checks: checks whether an entry may be filed under tick `filed`. This tick must not be
- * after the node's due tick, unless the node is queued to be filed again. It must not be before the
- * node's due tick, unless the node was rescheduled. Returns NULL or an error text.
+ * Checks whether an entry may be filed under tick `filed`. This tick must not be after the node's
+ * due tick, unless the node is queued to be filed again. It must not be before the node's due tick,
+ * unless the node was rescheduled. Returns NULL or an error text.
  */
 const char *twi_wheel_filed_check(const struct twi_wheel *wheel, struct twi_node *node,
 				  uint64_t filed);

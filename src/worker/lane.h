@@ -33,15 +33,15 @@ struct twi_lane {
 	TWI_CACHE_ALIGNED struct twi_ring_in ring;
 	_Atomic uint64_t cancelled_count; /* [producer] cancels whose node the worker frees */
 	/*
-	 * A pair that readers load as one: the timeouts that the lane's threads have scheduled, and
-	 * those that they have cancelled.
+	 * A pair that readers load as one: how many timeouts the lane's threads have scheduled, and
+	 * how many they have cancelled.
 	 */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t scheduled_count; /* [producer E90] */
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	uint32_t number;                    /* [const] the lane's number; the shared lane has 63 */
 	_Atomic bool known;    /* [producer E15] there was a push, so the lane's bit was set */
-	_Atomic bool unfenced; /* [worker E8] pushes need no fence; never taken back */
+	_Atomic bool unfenced; /* [worker E8] pushes need no fence; the mark is never removed */
 	bool joined;           /* [producer] there was a first push */
 	/* The producers' cache line, used if there is no ring or the ring is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
@@ -126,7 +126,7 @@ static inline uint64_t twi_lane_begin_count(struct twi_lane *lane)
 	return twi_lane_half_count(lane, &lane->scheduled_count, 1);
 }
 
-/* Counts cancels after which the worker has nothing to do. */
+/* Counts the cancels that leave the worker nothing to do. */
 static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 {
 	(void)twi_lane_half_count(lane, &lane->ended_count, count);
@@ -135,7 +135,7 @@ static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 /*
  * Counts cancels of one kind, in its counter `kind` and in ended_count. `kind` must be raised
  * first, because readers subtract it from ended_count. Returns the new count of `kind`. RELAXED: as
- * above; the count of the end publishes it.
+ * in twi_lane_count; the count of the end publishes this one.
  */
 static inline uint64_t twi_lane_end_count_as(struct twi_lane *lane, _Atomic uint64_t *kind,
 					     uint64_t count)

@@ -5,7 +5,7 @@
 
 #include "worker/worker.h"
 
-/* The first member of an engine is its worker. */
+/* Returns the worker of a node's engine. The worker is the first member of the engine. */
 static inline struct twi_worker *twi_node_worker(struct twi_node *node)
 {
 	return (struct twi_worker *)(void *)twi_node_engine(node);
@@ -17,7 +17,7 @@ enum {
 	TWI_RUN_OWNS_SLOT = 1,
 	/* The end of the run checks whether it was slow (expiry/slow.h). */
 	TWI_RUN_TIMED = 2,
-	/* The end of the run counts how long it took (expiry/measure.h). */
+	/* The end of the run records how long it took (expiry/measure.h). */
 	TWI_RUN_MEASURED = 4,
 	/* The end of the run is reported to ThreadSanitizer (base/tsan.h). */
 	TWI_RUN_REPORTED = 8,
@@ -42,7 +42,7 @@ bool twi_worker_open(const struct twi_worker *worker);
 
 /*
  * Makes the calling thread the one that may touch the wheel, until twi_worker_disown. No other
- * thread may have that right. If the thread ends before, `close` is called, unless it is NULL.
+ * thread may have that right. If the thread ends first, `close` is called, unless it is NULL.
  */
 void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *));
 
@@ -55,10 +55,13 @@ TWI_WORKER_BEGINS void twi_worker_enter(struct twi_worker *worker);
  */
 bool twi_worker_inside(const struct twi_worker *worker);
 
-/* Ends what twi_worker_own has begun. */
+/* Takes back the right that twi_worker_own has given to the calling thread. */
 void twi_worker_disown(struct twi_worker *worker);
 
-/* Must be called when the worker's thread ends inside a callback. */
+/*
+ * Ends the role of a worker whose thread ends inside a callback. Stores the engine's next state
+ * (FAILED or ORPHAN).
+ */
 void twi_worker_died(struct twi_worker *worker);
 
 /* Returns the innermost callback of this worker's engine that the thread is in, or NULL. */

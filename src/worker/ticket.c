@@ -14,7 +14,10 @@ void twi_flush_notify(struct twi_worker *worker)
 	twi_futex_wake(&worker->flush_epoch);
 }
 
-/* A function of its own, so that a turn without tickets needs no stack frame. */
+/*
+ * Serves the tickets up to `ticket`. A function of its own, so that a turn without tickets needs no
+ * stack frame.
+ */
 static TWI_NOINLINE void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 {
 	twi_tsan_release(&worker->flush_done);
