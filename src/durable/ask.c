@@ -74,7 +74,7 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 	int outcome = TWI_OUTCOME_OF_STORE;
 
 	if (timer != NULL) {
-		/* RELAXED: only this thread changes it. */
+		/* RELAXED: only this thread changes the attempt. */
 		outcome = twi_load_relaxed(&timer->attempt) == 0 ? TW_DURABLE_DONE
 								 : TW_DURABLE_ATTEMPTED;
 		if (timer->refused) {
@@ -90,7 +90,10 @@ static void delete (struct tw_durable *set, struct twi_request *request,
 	twi_request_free(request);
 }
 
-/* Returns false, like the functions below, if the request must wait for the next step. */
+/*
+ * Cancels a timer for a request. This function and those below return false if the request must
+ * wait for the next step.
+ */
 static bool ask_cancel(struct tw_durable *set, struct twi_request *request)
 {
 	struct twi_durable_timer *timer = memory_find(set, request->id);
@@ -185,7 +188,7 @@ static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 	return true;
 }
 
-/* Ends a request if the store has failed, or cannot answer it. */
+/* Ends a request with an error, if the store has failed or cannot answer it. */
 static void lost(struct tw_durable *set, struct twi_request *request)
 {
 	switch ((enum twi_item_type)request->item.type) {
@@ -267,7 +270,7 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 		return move_far(set, request);
 	if (timer->moving != 0 || twi_durable_hold(&timer->word)) {
 		timer->moving++;
-		/* RELAXED: only this thread changes it. */
+		/* RELAXED: only this thread changes the attempt. */
 		move(set, request, timer, (uint32_t)(timer->kind - set->kinds),
 		     twi_load_relaxed(&timer->attempt));
 		return true;
@@ -294,7 +297,7 @@ static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 	if ((set->elapsed || set->shared) && type == TW_DURABLE_OP_REVIVE) {
 		twi_batch_commit(set);
 		found.kind = UINT32_MAX;
-		/* RELAXED: only this thread changes it. */
+		/* RELAXED: only this thread changes the state. */
 		error = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED
 				? -EIO
 				: store->ops->find(store->store, request->id, found_take, &found);
@@ -397,7 +400,7 @@ bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed)
 void twi_ask_flushed(struct tw_durable *set)
 {
 	struct twi_request *request = set->flushes, *next;
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the state. */
 	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 
 	set->flushes = NULL;

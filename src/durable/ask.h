@@ -13,7 +13,7 @@ struct twi_request;
  * step.
  */
 bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed);
-/* Called after a commit. Wakes the callers that wait for a flush. */
+/* Wakes the callers that wait for a flush. Called after a commit. */
 void twi_ask_flushed(struct tw_durable *set);
 
 #endif

@@ -26,7 +26,7 @@ enum {
 	ITEM_OPS_MAX = 2,
 	/*
 	 * The most bytes that a server gets at once, plus one payload. The server has a quarter of
-	 * a session to store them.
+	 * a session's time to store them.
 	 */
 	SHARED_BYTES = 4 << 20,
 };
@@ -37,13 +37,14 @@ enum {
 
 struct pending {
 	struct tw_durable_ack ack;
-	size_t op; /* NO_OP: none */
+	size_t op; /* index of the operation, or NO_OP */
 	int outcome;
 };
 
 struct twi_batch {
 	size_t op_count, ack_count, most;
-	size_t bytes, bytes_of; /* bytes: of keys and payloads of the first `bytes_of` operations */
+	/* bytes: how many bytes the keys and payloads of the first `bytes_of` operations have */
+	size_t bytes, bytes_of;
 	struct tw_durable_op *ops;
 	struct twi_durable_timer **timers;
 	struct pending *pending;
@@ -109,8 +110,8 @@ struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_t
 }
 
 /*
- * RELAXED: only this thread changes it. If no session has claimed the timer yet, this batch claims
- * it.
+ * RELAXED: only this thread changes the session. If no session has claimed the timer yet, this
+ * batch claims it.
  */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own)
 {
@@ -166,7 +167,10 @@ static int error_of(const struct tw_durable *set, enum tw_durable_state state)
 	return state == TW_DURABLE_STATE_FULL ? -ENOSPC : 0;
 }
 
-/* RELAXED, all: the I/O thread alone changes both; others act on them sooner or later. */
+/*
+ * RELAXED, all: the I/O thread alone changes state and conditions; other threads act on them sooner
+ * or later.
+ */
 void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds)
 {
 	uint32_t old = twi_load_relaxed(&set->conditions), bit = (uint32_t)condition;
@@ -214,7 +218,7 @@ static bool go_on(struct tw_durable *set, int64_t *until_ns)
 	return now_ns < *until_ns;
 }
 
-/* Tries until the server can be reached. Meanwhile callers can still stage timers. */
+/* Tries to commit until the server can be reached. Meanwhile callers can still stage timers. */
 static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -298,7 +302,7 @@ static int commit_all(struct tw_durable *set)
 	return error;
 }
 
-/* Notes how long a commit took, and when it ended. */
+/* Records how long a commit took, and when it ended. */
 static void stored_note(struct tw_durable *set, int64_t begin_ns)
 {
 	int64_t took_ns = twi_monotonic_ns() - begin_ns;
@@ -309,7 +313,7 @@ static void stored_note(struct tw_durable *set, int64_t begin_ns)
 	set->axes[TWI_AXIS_ELAPSED].stored_ns = twi_durable_elapsed_ns(set);
 }
 
-/* Called if the session ended during the commit: the store may have the batch or not. */
+/* Handles a commit during which the session ended: the store may have the batch or not. */
 static void lose_all(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;
@@ -329,8 +333,8 @@ static void settle_all(struct tw_durable *set)
 }
 
 /*
- * Returns whether a shared store contradicts the cancel of a timer in memory, because elsewhere the
- * timer has ended, runs or has run. Then the store's outcome counts.
+ * Returns whether a shared store contradicts the cancel of a timer in memory, because the timer has
+ * ended, runs or has run in another set. Then the store's outcome counts.
  */
 static bool elsewhere(const struct tw_durable_op *op)
 {
@@ -375,7 +379,7 @@ static void acknowledge(struct tw_durable *set, bool failed)
 void twi_batch_commit(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;
-	/* RELAXED: this thread alone changes it. */
+	/* RELAXED: only this thread changes the state. */
 	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 
 	if (batch->op_count != 0 && !failed) {

@@ -5,10 +5,10 @@
 
 #include "durable/set.h"
 
-/* An outcome that the store decides. */
+/* Stands for an outcome that the store decides. */
 #define TWI_OUTCOME_OF_STORE (-1)
 
-/* Returns NULL if there is no memory. */
+/* Makes a batch for `most` operations. Returns NULL if there is no memory. */
 struct twi_batch *twi_batch_create(uint32_t most);
 void twi_batch_destroy(struct twi_batch *batch);
 
@@ -22,11 +22,14 @@ bool twi_batch_full(const struct tw_durable *set);
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
 				    struct tw_durable_id id, struct twi_durable_timer *timer);
 /*
- * Gives the last operation the claim of its timer, which is in memory. A shared store refuses the
- * operation if that claim is no longer valid. `own`: the operation ends a run of this set.
+ * Adds the claim of the timer, which is in memory, to the last operation. A shared store refuses
+ * the operation if that claim is no longer valid. `own`: the operation ends a run of this set.
  */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own);
-/* Add an acknowledgement: twi_batch_ack for the last operation, twi_batch_ack_only for none. */
+/*
+ * Add an acknowledgement. That of twi_batch_ack belongs to the last operation; that of
+ * twi_batch_ack_only belongs to none.
+ */
 void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome);
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,
 			int status);
@@ -38,7 +41,7 @@ void twi_batch_commit(struct tw_durable *set);
 
 /* Makes the set fail: from now on nothing is written, and no run begins. */
 void twi_set_fail(struct tw_durable *set, int error);
-/* Notes whether a condition holds. The set's state follows from all its conditions. */
+/* Records whether a condition holds. The set's state follows from all its conditions. */
 void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds);
 
 #endif

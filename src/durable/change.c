@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls that change a timer: cancel, reschedule, complete; and those for dead letters and kinds.
+ * The calls that change a timer: cancel, reschedule, complete; and those for dead letters and
+ * kinds.
  *
- * A cancel of a timer in memory is one swap of its word. If the timer was STAGED, that is all: the
- * I/O thread will find it ended, and the store never sees it. Otherwise a request follows, which
- * deletes it from the store. The request is made before the swap, so that no memory can be missing
- * after it.
+ * A cancel of a timer in memory is one swap of its word. If the timer was STAGED, the swap is
+ * enough: the I/O thread will find the timer ended, and the store never sees it. Otherwise a
+ * request follows, which deletes it from the store. The request is made before the swap, so that no
+ * memory can be missing after it.
  */
 #include "durable/request.h"
 #include "durable/run.h"
@@ -37,8 +38,8 @@ struct revoked {
 };
 
 /*
- * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). A timer with a key, or
- * one that was resent, is left alone until the store has answered, because the store may refuse it.
+ * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). Leaves a timer alone
+ * that has a key or was resent until the store has answered, because the store may refuse it.
  */
 static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bool staged_only)
 {
@@ -56,7 +57,10 @@ static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bo
 		if (ret.found)
 			ret.ended = staged_only ? twi_durable_absorb(&timer->word, &ret.word)
 						: twi_durable_revoke(&timer->word, &ret.word);
-		/* RELAXED: if this call has ended it, no thread changes it any more. */
+		/*
+		 * RELAXED: if this call has ended the timer, no thread changes the attempt any
+		 * more.
+		 */
 		ret.attempt = twi_load_relaxed(&timer->attempt);
 	}
 	twi_rcu_leave(); /* E105 */
@@ -212,7 +216,7 @@ int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id, uin
 		return error;
 	if (id.serial == 0)
 		return -EINVAL;
-	/* RELAXED: a state; as in twi_durable_check_open(). */
+	/* RELAXED: only the state counts; as in twi_durable_check_open(). */
 	if (twi_load_relaxed(&durable->state) == TW_DURABLE_STATE_FAILED)
 		return -EIO;
 	switch (result) {

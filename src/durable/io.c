@@ -112,8 +112,8 @@ static int dead_trim(struct tw_durable *set)
 }
 
 /*
- * Measures the store's log once a second only: log_bytes may try in vain to shorten a long log,
- * which takes milliseconds.
+ * Checks the size of the store's log. Measures it once a second only: log_bytes may try in vain to
+ * shorten a long log, which takes milliseconds.
  */
 static void log_judge(struct tw_durable *set)
 {

@@ -89,7 +89,7 @@ static void limbo_enter(struct tw_durable *set, struct twi_durable_timer *timer)
 	TAILQ_INSERT_TAIL(&set->limbo, timer, list);
 }
 
-/* Cancels the timeout of a timer. Returns true if its callback cannot come any more. */
+/* Cancels the timeout of a timer. Returns true if the timeout's callback cannot come any more. */
 static bool disarm(struct twi_durable_timer *timer)
 {
 	if (timer->armed && tw_cancel(timer->handle) == TW_CANCEL_RUNNING)
@@ -121,8 +121,9 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 }
 
 /*
- * Returns the delay until a timer should run. Timers that are overdue by a second run one after the
- * other, catch_up_per_s each second. So they do not delay the timers that are due now.
+ * Returns the delay until a timer should run. Timers that are overdue by a second or more are run
+ * one after the other, catch_up_per_s of them each second. So they do not delay the timers that are
+ * due now.
  */
 static int64_t delay_of(struct tw_durable *set, const struct twi_durable_timer *timer)
 {
@@ -199,7 +200,10 @@ void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind)
 {
 	uint32_t most = kind->user->running_max;
 	struct twi_durable_timer *timer;
-	/* RELAXED: only an estimate. A timer that may not run after all is parked again. */
+	/*
+	 * RELAXED: only an estimate. If more timers are armed than may run, the rest is parked
+	 * again.
+	 */
 	uint32_t running = twi_load_relaxed(&kind->running);
 
 	/*
@@ -228,7 +232,8 @@ void twi_keep_unhold(struct tw_durable *set)
 void twi_keep_limbo(struct tw_durable *set)
 {
 	struct twi_durable_timer *timer = TAILQ_FIRST(&set->limbo), *next;
-	size_t count = set->limbo_count; /* so no timer that comes back is visited twice */
+	/* the length at the begin, so that no timer that comes back is visited twice */
+	size_t count = set->limbo_count;
 
 	for (; count > 0; count--, timer = next) {
 		next = TAILQ_NEXT(timer, list);
@@ -433,7 +438,7 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 		return 1;
 	/*
 	 * If the timer in memory has the claim of an earlier session, it still runs, and the new
-	 * row is not wanted. RELAXED: only this thread changes it.
+	 * row is not wanted. RELAXED: only this thread changes the session.
 	 */
 	if (set->shared && timer != NULL)
 		return twi_load_relaxed(&timer->session) != row->session;
@@ -455,8 +460,8 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 }
 
 /*
- * Requests. Any thread makes them. The I/O thread frees them, or the caller that waits for the
- * answer.
+ * The memory of requests. Any thread makes a request. The I/O thread frees it, or the caller that
+ * waits for the answer.
  */
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos)

@@ -12,16 +12,19 @@ bool twi_keep_near(const struct tw_durable *set, const struct twi_durable_kind *
 /* Puts a timer that the store has, or that lingers, into the hash table of the timers in memory. */
 void twi_keep_add(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* For a timer that should be in memory but is not: the next load begins at its deadline. */
+/* Lets the next load begin at the deadline of a timer that should be in memory but is not. */
 void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind,
 		     struct tw_durable_id id, int64_t due_ns);
 
-/* Arm a waiting timer for its deadline, or for now if it is due and may run. */
+/*
+ * Arm a waiting timer: twi_keep_arm for its deadline, or twi_keep_arm_now for now, if it is due and
+ * may run.
+ */
 void twi_keep_arm(struct tw_durable *set, struct twi_durable_timer *timer);
 void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer);
 /*
- * Arms it for its deadline, but not within the next milliseconds, because a server has refused its
- * start.
+ * Arms a waiting timer for its deadline, but not within the next milliseconds, because a server has
+ * refused its start.
  */
 void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer);
 
@@ -49,16 +52,16 @@ void twi_keep_rearm_all(struct tw_durable *set);
 /* Takes the waiting timers that an earlier session has claimed out of memory. */
 void twi_keep_drop_stale(struct tw_durable *set);
 /*
- * Gives timers whose start was stored, but that still wait: at most `max` by one call, and each
- * timer once.
+ * Returns, in `ret`, timers whose start was stored, but that still wait: at most `max` by one call,
+ * and each timer once.
  */
 size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
-/* At the end: frees all timers. */
+/* Frees all timers, at the end of a set. */
 void twi_keep_free_all(struct tw_durable *set);
 
 /*
- * A tw_durable_give hook: makes a timer in memory from a row of the store, unless it is in memory
- * already. Returns 0; 1 if it does not want the row of a shared store; or -ENOMEM.
+ * Makes a timer in memory from a row of the store, unless it is in memory already. A hook of type
+ * tw_durable_give. Returns 0; 1 if it does not want the row of a shared store; or -ENOMEM.
  */
 int twi_keep_load(void *set, const struct tw_durable_row *row);
 

@@ -37,8 +37,8 @@
 enum {
 	BATCH_MOST = 1000000,
 	/*
-	 * The most operations of a batch for a server, which commits so many in a fraction of a
-	 * session.
+	 * The most operations of a batch for a server. The server commits so many in a fraction of
+	 * a session's time.
 	 */
 	SHARED_BATCH_MOST = 4000,
 	PAYLOAD_MOST = 1048576,
@@ -364,7 +364,10 @@ static int store_open(struct tw_durable *set)
 		return -ENOTSUP;
 	set->unknown_kinds = opened.unknown_kinds;
 	error = paused_open(set);
-	/* Must come before clocks_open, because the clock of a shared set is the server's. */
+	/*
+	 * The session must be opened before the clocks, because the clock of a shared set is the
+	 * server's.
+	 */
 	if (error == 0 && set->shared)
 		error = session_open(set);
 	if (error == 0)
@@ -393,7 +396,7 @@ static int thread_start(struct tw_durable *set)
 	return error == 0 ? 0 : -ENOMEM;
 }
 
-/* Called if an open fails: afterwards no loaded timer runs. */
+/* Undoes an open that has failed. Afterwards no loaded timer runs. */
 static void open_undo(struct tw_durable *set)
 {
 	/* RELAXED: the loop below waits for callbacks that miss the flag. */

@@ -5,7 +5,7 @@
 
 #include "durable/set.h"
 
-/* Like tw_durable_open, but with these hooks. */
+/* Opens a set as tw_durable_open does, but with these hooks. */
 int twi_durable_open(struct tw_engine *engine, const struct tw_durable_kind *const *kinds,
 		     size_t count, const struct tw_durable_options *options,
 		     const struct twi_durable_hooks *hooks, struct tw_durable **ret);

@@ -28,7 +28,9 @@ int twi_request_ask(struct tw_durable *set, struct twi_request *request, int64_t
 
 		if (twi_futex_wait(&request->answered, TWI_ANSWER_WAITED, until_ns) != -ETIMEDOUT)
 			continue;
-		/* E104: the I/O thread sees that the caller is gone, and that its reads are over. */
+		/*
+		 * E104: the I/O thread sees that the caller is gone, and that its reads are over.
+		 */
 		if (twi_cas_acq_rel(&request->answered, &waited, TWI_ANSWER_LEFT))
 			return -ETIMEDOUT;
 	}

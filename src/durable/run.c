@@ -29,8 +29,9 @@ int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 }
 
 /*
- * Counts a run of a kind, or returns false if the kind is paused or at its bound. RELAXED, both:
- * the count publishes nothing. The addition that counts a run also decides whether it may begin.
+ * Counts a run of a kind, or returns false if the kind is paused or at its bound. RELAXED, all
+ * accesses: the count publishes nothing. The addition that counts a run also decides whether it may
+ * begin.
  */
 static bool kind_enter(struct twi_durable_kind *kind)
 {
@@ -40,7 +41,7 @@ static bool kind_enter(struct twi_durable_kind *kind)
 		return true;
 	if (twi_fetch_add_relaxed(&kind->running, 1) < kind->user->running_max)
 		return true;
-	/* RELAXED: takes back what it has added. */
+	/* RELAXED: undoes the addition. */
 	(void)twi_fetch_sub_relaxed(&kind->running, 1);
 	return false;
 }
@@ -227,7 +228,7 @@ static void timeout_callback(struct tw_handle self, void *arg)
 	twi_run_exit(set);
 }
 
-/* If an executor has dropped the timeout, the I/O thread arms the timer again. */
+/* Lets the I/O thread arm the timer again, if an executor has dropped its timeout. */
 static void timeout_ended(void *arg, enum tw_end end)
 {
 	struct twi_durable_timer *timer = arg;

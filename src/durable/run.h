@@ -15,7 +15,7 @@ int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 /* Counts the end of a run, so that another run of its kind may begin. */
 void twi_run_leave(struct twi_durable_kind *kind);
 
-/* For callbacks: the set is not freed before the callback has called twi_run_exit. */
+/* Counts a callback as inside. The set is not freed before the callback has called twi_run_exit. */
 static inline void twi_run_enter(struct tw_durable *set)
 {
 	/*
@@ -32,8 +32,8 @@ static inline void twi_run_exit(struct tw_durable *set)
 }
 
 /*
- * For the I/O thread, when the engine has no timeout of the set left. Returns whether a callback
- * may still touch the set.
+ * Returns whether a callback may still touch the set. The I/O thread calls it when the engine has
+ * no timeout of the set left.
  */
 static inline bool twi_run_any(struct tw_durable *set)
 {

@@ -13,7 +13,7 @@
 #include <tickwheel/fork.h>
 
 enum {
-	/* The table counts as full when so many serials have found their slots taken. */
+	/* If so many serials in a row find their slots taken, the table counts as full. */
 	SLOT_TRIES = 64,
 };
 

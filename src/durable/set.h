@@ -71,7 +71,7 @@ struct twi_item {
 /* The clocks that deadlines count on. Each has a near window of its own. */
 enum twi_axis_number {
 	TWI_AXIS_WALL,
-	TWI_AXIS_ELAPSED, /* time/elapsed.h */
+	TWI_AXIS_ELAPSED, /* the clock of time/elapsed.h */
 	TWI_AXES,
 };
 
@@ -90,7 +90,8 @@ enum twi_list {
 	TWI_LIST_NONE,
 	TWI_LIST_PARKED, /* `parked` of its kind */
 	TWI_LIST_HELD,   /* `held` of the set, while no run may begin */
-	TWI_LIST_LIMBO, /* `limbo` of the set: its callback runs, or its timeout could not be made */
+	/* `limbo` of the set: its callback runs, or its timeout could not be made */
+	TWI_LIST_LIMBO,
 };
 
 struct twi_durable_timer {
@@ -100,18 +101,18 @@ struct twi_durable_timer {
 	struct twi_durable_kind *kind; /* [const] */
 	int64_t due_ns;                /* belongs to the holder, as do the two below */
 	int64_t next_ns;               /* the next deadline, set by the run */
-	/* CLOCK_BOOTTIME: a run that a shared store has confirmed must begin before. */
+	/* The CLOCK_BOOTTIME before which a run that a shared store has confirmed must begin. */
 	int64_t until_ns;
 	int64_t scheduled_ns;     /* [const] on the clock of its kind */
-	_Atomic uint64_t session; /* [atomic] the session that has claimed it; 0: none */
-	_Atomic uint64_t fence;   /* [atomic] the fence of its confirmed start; 0: none */
-	_Atomic uint64_t attempt; /* earlier runs, without the present one */
+	_Atomic uint64_t session; /* [atomic] the session that has claimed the timer, or 0 */
+	_Atomic uint64_t fence;   /* [atomic] the fence of its confirmed start, or 0 */
+	_Atomic uint64_t attempt; /* runs before the present one */
 	struct cds_lfht_node node;
 	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
 	struct twi_durable_timer *garbage;
 	struct tw_handle handle; /* the caller's until the timer is pushed */
-	void *context;           /* for its acknowledgement */
-	uint32_t linger_at;      /* 1 + its index in `lingers`; 0: it does not linger */
+	void *context;           /* the caller's pointer for its acknowledgement */
+	uint32_t linger_at;      /* 1 + its index in `lingers`, or 0 if it does not linger */
 	uint32_t version;        /* [const] */
 	uint32_t payload_bytes;  /* [const] */
 	uint8_t key_bytes;       /* [const] */
@@ -120,8 +121,9 @@ struct twi_durable_timer {
 	bool armed;              /* the engine has a timeout that may still come; see `handle` */
 	bool started;            /* the store knows that this attempt has begun */
 	bool slotted, hashed;    /* which tables have it */
-	bool refused;            /* the store did not take it: its key, or no space */
-	bool spent;              /* too many starts: it must end without a run */
+	/* the store did not take the timer: another has its key, or there is no space */
+	bool refused;
+	bool spent; /* too many starts: it must end without a run */
 	bool gone;
 	uint32_t moving; /* how often this batch moves it; if not 0, the I/O thread holds it */
 	uint8_t on;      /* an enum twi_list */
@@ -134,9 +136,9 @@ struct twi_request {
 	int64_t due_ns;
 	void *context;
 	struct twi_request *next; /* [io] in the list `flushes` */
-	uint32_t tries;           /* [io] how often the server has not answered it */
+	uint32_t tries;           /* [io] how many tries the server has not answered */
 	bool revoked;             /* CANCEL: the caller has ended the timer already */
-	bool behind; /* LIST: begin behind `id` and `due_ns`, otherwise at the first timer */
+	bool behind; /* LIST: begin behind `id` and `due_ns`; if false, at the first timer */
 	struct twi_durable_kind *kind; /* RESUME: the kind; LIST: the kind of the timer `id` */
 	_Atomic uint32_t answered;     /* [atomic E104] an enum twi_answered, if a caller waits */
 	int result;
@@ -174,13 +176,14 @@ struct twi_axis {
 	struct twi_position cursor;      /* all timers before it are in memory */
 	struct twi_position cursor_next; /* the position of the last row of a load */
 	size_t loaded;                   /* rows that this load has given */
-	bool cut;                 /* the last load reached its limit: there may be more rows */
-	int64_t now_ns;           /* at the begin of this step */
-	int64_t stored_ns;        /* at the end of the last commit */
-	int64_t offset_ns;        /* it minus the engine's clock, as the armed timeouts assume */
-	int64_t confirm_until_ns; /* timers due up to here: store the start first */
+	bool cut;          /* the last load reached its limit, so there may be more rows */
+	int64_t now_ns;    /* at the begin of this step */
+	int64_t stored_ns; /* at the end of the last commit */
+	/* this clock minus the engine's clock, as the armed timeouts assume */
+	int64_t offset_ns;
+	int64_t confirm_until_ns; /* if a timer is due up to this time, its start is stored first */
 	uint64_t in_memory, memory_bytes;
-	unsigned char *kinds; /* [const] not 0: the kind of this number is on this axis */
+	unsigned char *kinds; /* [const] not 0 for the number of a kind whose clock this is */
 };
 
 /* Substitutes for tests. */
@@ -189,8 +192,11 @@ struct twi_durable_hooks {
 	void *context;
 	bool driven; /* there is no I/O thread; the test calls twi_io_step() */
 	int64_t (*boot_ns)(void *context);
-	const char *boot; /* NULL: the system's */
-	/* Called instead of a sleep while the server of a shared store cannot be reached. NULL: none. */
+	const char *boot; /* NULL stands for the system's name of the boot */
+	/*
+	 * Called instead of a sleep while the server of a shared store cannot be reached. May be
+	 * NULL.
+	 */
 	void (*wait)(void *context);
 };
 
@@ -244,12 +250,13 @@ struct tw_durable {
 	struct twi_batch *batch;                    /* [io], as those below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
-	struct tw_durable_clock clock;    /* as the store has it */
-	int64_t accepted_ns;              /* wall clock minus engine's clock, as last believed */
-	int64_t catch_up_ns;              /* engine's clock: when the next overdue timer may run */
-	int64_t full_until_ns, log_at_ns; /* engine's clock: the next try, the next look */
-	int64_t trim_at_ns;               /* engine's clock: the next removal of dead letters */
-	int error;                        /* why the set has failed */
+	struct tw_durable_clock clock; /* as the store has it */
+	int64_t accepted_ns;           /* wall clock minus engine's clock, as last believed */
+	int64_t catch_up_ns;           /* engine's clock: when the next overdue timer may run */
+	/* engine's clock: the next try after the store was full, and the next look at the log */
+	int64_t full_until_ns, log_at_ns;
+	int64_t trim_at_ns; /* engine's clock: the next removal of dead letters */
+	int error;          /* why the set has failed */
 	uint64_t reserved_end;
 	size_t limbo_count;
 	int64_t engine_ns;
@@ -257,7 +264,7 @@ struct tw_durable {
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
 	struct twi_linger *lingers; /* a heap; the first ends first */
 	size_t linger_count, linger_room;
-	bool linger_cut; /* a clock was set: all of them end */
+	bool linger_cut; /* a clock was set, so the wait of all of them ends */
 	/* Items that a step could not finish; the next step begins with them. */
 	struct twi_handover_link *back;
 	struct twi_request *flushes; /* they are answered after the commit */
@@ -329,7 +336,7 @@ static inline bool twi_durable_elapsed(const struct twi_durable_kind *kind)
 	return kind->axis == TWI_AXIS_ELAPSED;
 }
 
-/* The present time on the clock of a kind's deadlines. */
+/* Returns the present time on the clock of a kind's deadlines. */
 static inline int64_t twi_durable_now_ns(struct tw_durable *set,
 					 const struct twi_durable_kind *kind)
 {

@@ -88,14 +88,14 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 }
 
 /*
- * Called if a shared store refuses a start: the timer is not due yet there, or was cancelled, moved
- * or claimed elsewhere.
+ * Handles a start that a shared store has refused: there the timer is not due yet, or was
+ * cancelled, moved or claimed by another set.
  */
 static void start_refused(struct tw_durable *set, const struct tw_durable_op *op,
 			  struct twi_durable_timer *timer)
 {
 	set->counters[TWI_SHOWN_REFUSED]++;
-	/* If it runs already, its end will be refused, too. */
+	/* If the timer runs already, its end will be refused, too. */
 	if (!twi_durable_hold(&timer->word))
 		return;
 	if (op->outcome != TW_DURABLE_PRESENT) {
@@ -119,8 +119,8 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 	if ((!timer->confirm && !set->shared) || !twi_durable_hold(&timer->word))
 		return;
 	/*
-	 * The confirmation is valid until then. If the timer waits longer, the store is asked
-	 * again.
+	 * The confirmation is valid until the end of the session. If the timer waits longer, the
+	 * store is asked again.
 	 */
 	timer->until_ns = set->session.until_ns;
 	(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, TWI_DURABLE_CONFIRMED, false);

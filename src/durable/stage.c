@@ -4,10 +4,10 @@
  * none.
  *
  * No wake-up is lost. A caller pushes, adds to staged_bytes, and then looks at `asleep`. The I/O
- * thread sets `asleep`, and then looks at staged_bytes. All four are seq_cst (E103), so at least
- * one of the two sees the other. The I/O thread subtracts the bytes that it took. If it does so
- * before the caller has added them, the number is not 0. Then the thread does not sleep, but looks
- * again.
+ * thread sets `asleep`, and then looks at staged_bytes. All four accesses are seq_cst (E103), so at
+ * least one of the two threads sees the other's store. The I/O thread subtracts the bytes that it
+ * took. If it does so before the caller has added them, the number is not 0. Then the thread does
+ * not sleep, but looks again.
  */
 #include "durable/stage.h"
 
@@ -19,7 +19,7 @@
 
 #if TWI_TSAN
 char twi_rcu_tsan_edge;
-/* ThreadSanitizer does not see the hash table's own edges. */
+/* The address that stands for the hash table's own edges, which ThreadSanitizer does not see. */
 static char hash_edge;
 #define HASH_RELEASE() __tsan_release(&hash_edge)
 #define HASH_ACQUIRE() __tsan_acquire(&hash_edge)
@@ -32,7 +32,10 @@ _Thread_local struct tw_durable *twi_durable_within;
 
 void twi_stage_wake(struct tw_durable *set)
 {
-	/* E103: pairs with the sleeper's store. It comes after the stores that the sleeper must see. */
+	/*
+	 * E103: pairs with the sleeper's store. It comes after the stores that the sleeper must
+	 * see.
+	 */
 	if (twi_exchange_seq_cst(&set->asleep, TWI_AWAKE) != TWI_AWAKE)
 		twi_futex_wake(&set->asleep);
 }
@@ -42,10 +45,10 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 	uint32_t asleep;
 
 	twi_handover_push(&set->staging, &item->link);
-	/* E103: before the look at `asleep`. */
+	/* E103: must come before the load of `asleep`. */
 	(void)twi_fetch_add_seq_cst(&set->staged_bytes, bytes);
 	if (urgent)
-		twi_store_seq_cst(&set->urgent, 1); /* E103: before the look, too. */
+		twi_store_seq_cst(&set->urgent, 1); /* E103: must come before that load, too. */
 	asleep = twi_load_seq_cst(&set->asleep);    /* E103 */
 	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
 		twi_stage_wake(set);
@@ -53,7 +56,10 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 
 void twi_stage_begin(struct tw_durable *set)
 {
-	/* E103: a caller that waits from now on is seen before the next sleep. */
+	/*
+	 * E103: if a caller begins to wait after this exchange, this thread sees that before its
+	 * next sleep.
+	 */
 	(void)twi_exchange_seq_cst(&set->urgent, 0);
 }
 
@@ -68,8 +74,9 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 	int64_t until_ns = twi_until_ns(wait_ns);
 	bool work;
 
-	twi_store_seq_cst(&set->asleep, (uint32_t)how); /* E103: before the looks below. */
-	work = twi_load_seq_cst(&set->urgent) != 0;     /* E103 */
+	/* E103: must come before the loads below. */
+	twi_store_seq_cst(&set->asleep, (uint32_t)how);
+	work = twi_load_seq_cst(&set->urgent) != 0;                              /* E103 */
 	if (how == TWI_ASLEEP_IDLE && twi_load_seq_cst(&set->staged_bytes) != 0) /* E103 */
 		work = true;
 	if (!work)
@@ -102,8 +109,8 @@ void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 }
 
 /*
- * Takes serials for a lane. RELAXED, the first load and the swap: a thread that sees the new end
- * also sees the new `serial_next`, so its swap of the old one fails.
+ * Takes serials for a lane. RELAXED, the load and the swap of `serial_next`: a thread that sees the
+ * new end also sees the new `serial_next`, so its swap of the old one fails.
  */
 static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
 {
@@ -163,7 +170,9 @@ void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (!timer->slotted)
 		return;
 	timer->slotted = false;
-	/* E102: a caller that does not find it here finds it in the other table, if it is stored. */
+	/*
+	 * E102: a caller that does not find it here finds it in the other table, if it is stored.
+	 */
 	twi_store_release(&set->slots[timer->id.serial & set->slot_mask], NULL);
 }
 
@@ -218,7 +227,10 @@ int twi_durable_check(const struct tw_durable *set)
 	return set->generation == tw_fork_generation() ? 0 : -ECHILD;
 }
 
-/* RELAXED, both loads: if the state changes meanwhile, the I/O thread finds that, and answers. */
+/*
+ * RELAXED, both loads: if the state changes meanwhile, the I/O thread finds that, and answers the
+ * request.
+ */
 int twi_durable_check_open(struct tw_durable *set)
 {
 	int error = twi_durable_check(set);

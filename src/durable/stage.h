@@ -14,8 +14,9 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 void twi_stage_wake(struct tw_durable *set);
 
 /*
- * For the I/O thread, in each step: at its begin; after it has taken items of so many bytes; and to
- * sleep until a wake-up, but no longer than wait_ns.
+ * Steps of the I/O thread: twi_stage_begin at the begin of each step, and twi_stage_took after it
+ * has taken items of so many bytes. twi_stage_sleep sleeps until a wake-up, but no longer than
+ * wait_ns.
  */
 void twi_stage_begin(struct tw_durable *set);
 void twi_stage_took(struct tw_durable *set, int64_t bytes);
@@ -24,24 +25,27 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 /* Takes a serial that the store has reserved. Returns false if none is left at the moment. */
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial);
 /*
- * For the I/O thread, when the store has reserved serials up to `end`. They begin at `first`, or
- * follow the old ones if `first` is 0.
+ * Adds the serials that the store has reserved up to `end`. They begin at `first`, or follow the
+ * old ones if `first` is 0. Called by the I/O thread.
  */
 void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end);
 
 /* Puts a timer into the slot where callers find it. Returns false if the slot is taken. */
 bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer);
-/* For the I/O thread: takes a timer out of its slot. */
+/* Takes a timer out of its slot. Called by the I/O thread. */
 void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* For the I/O thread: the table of the timers that the store has. */
+/*
+ * Add a timer to the table of the timers that the store has, or remove it. Called by the I/O
+ * thread.
+ */
 void twi_hash_add(struct tw_durable *set, struct twi_durable_timer *timer);
 void twi_hash_remove(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* Returns a timer in memory, or NULL. The caller must be inside a read-side section. */
 struct twi_durable_timer *twi_timer_find(struct tw_durable *set, struct tw_durable_id id);
 
-/* Returns NULL if the set was opened without this kind. */
+/* Returns the set's data of a kind, or NULL if the set was opened without this kind. */
 static inline struct twi_durable_kind *twi_kind_find(const struct tw_durable *set,
 						     const struct tw_durable_kind *kind)
 {
@@ -57,9 +61,14 @@ static inline uint64_t twi_timer_bytes(const struct twi_durable_timer *timer)
 	return sizeof *timer + timer->payload_bytes + timer->key_bytes;
 }
 
-/* Returns 0, or the code that every call returns: -EINVAL for NULL, -ECHILD in a forked child. */
+/*
+ * Checks a set. Returns 0, or the code that every call returns: -EINVAL for NULL, -ECHILD in a
+ * forked child.
+ */
 int twi_durable_check(const struct tw_durable *set);
-/* The same, for calls that stage something: -EIO and -ESHUTDOWN too. */
+/*
+ * Checks a set for calls that stage something. Returns as twi_durable_check, or -EIO or -ESHUTDOWN.
+ */
 int twi_durable_check_open(struct tw_durable *set);
 
 #endif

@@ -25,7 +25,7 @@ enum {
 	STARTS_AT_ONCE = 256,
 };
 
-/* RELAXED: only this thread changes it. */
+/* RELAXED: only this thread changes the state. */
 static bool failed(const struct tw_durable *set)
 {
 	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
@@ -140,16 +140,18 @@ static void take_ended(struct tw_durable *set, struct twi_durable_timer *timer, 
 		return;
 	}
 	if (again(set, timer, result)) {
-		/* RELAXED: only this thread changes it. */
+		/* RELAXED: only this thread changes the attempt. */
 		put(set, timer, twi_load_relaxed(&timer->attempt), false, true);
 		(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
 		(void)twi_durable_let_go(&timer->word, TWI_DURABLE_WAITING, 0, false);
 		return;
 	}
-	/* RELAXED: only this thread changes it. The BURY that follows releases the timer. */
+	/*
+	 * RELAXED: only this thread changes the attempt. The BURY that follows releases the timer.
+	 */
 	put(set, timer, twi_load_relaxed(&timer->attempt), false, false);
 	(void)twi_durable_place_set(&timer->word, TWI_DURABLE_TAKEN);
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the attempt. */
 	(void)timer_op(set, TW_DURABLE_OP_BURY, timer, twi_load_relaxed(&timer->attempt));
 }
 
@@ -169,7 +171,7 @@ static void take_staged(struct tw_durable *set, struct twi_durable_timer *timer)
 		return;
 	}
 	timer->armed = timer->armed && !begun(word) && (word & TWI_DURABLE_DUE) == 0;
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the attempt. */
 	put(set, timer, twi_load_relaxed(&timer->attempt) + begun(word), begun(word), true);
 }
 
@@ -227,7 +229,7 @@ static void attend_result(struct tw_durable *set, struct twi_durable_timer *time
 	struct tw_durable_row *row;
 
 	timer->moving += more;
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the attempt. */
 	row = timer_op(set, more ? TW_DURABLE_OP_MOVE : TW_DURABLE_OP_BURY, timer,
 		       twi_load_relaxed(&timer->attempt));
 	row->session = set->shared && near(set, timer);
@@ -264,7 +266,7 @@ static void attend(struct tw_durable *set, struct twi_durable_timer *timer)
 		attend_ended(set, timer, word);
 	} else if (begun(word)) {
 		timer->armed = false;
-		/* RELAXED: only this thread changes it. */
+		/* RELAXED: only this thread changes the attempt. */
 		if (!timer->started && !timer->refused)
 			(void)timer_op(set, TW_DURABLE_OP_START, timer,
 				       twi_load_relaxed(&timer->attempt) + 1);
@@ -420,14 +422,14 @@ static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer)
 		take_staged(set, timer);
 }
 
-/* Returns false if the request must wait. */
+/* Takes a request. Returns false if it must wait. */
 static bool take_request(struct tw_durable *set, struct twi_request *request)
 {
 	lingers_before(set, request);
 	return twi_ask(set, request, failed(set));
 }
 
-/* Returns the items that must wait, or NULL. */
+/* Takes a list of items. Returns those that must wait, or NULL. */
 static struct twi_handover_link *take_list(struct tw_durable *set, struct twi_handover_link *link)
 {
 	struct twi_handover_link *next;
@@ -474,7 +476,7 @@ void twi_take_starts_back(struct tw_durable *set)
 			if (twi_batch_full(set))
 				twi_batch_commit(set);
 			timers[i]->moving++;
-			/* RELAXED: only this thread changes it. */
+			/* RELAXED: only this thread changes the attempt. */
 			(void)timer_op(set, TW_DURABLE_OP_MOVE, timers[i],
 				       twi_load_relaxed(&timers[i]->attempt));
 		}

@@ -9,7 +9,7 @@
 bool twi_take_all(struct tw_durable *set);
 
 /*
- * Called at the end of a close. Takes back stored starts whose runs did not begin. Otherwise each
+ * Takes back stored starts whose runs did not begin. Called at the end of a close. Otherwise each
  * would count as an attempt at the next open, perhaps as the last one.
  */
 void twi_take_starts_back(struct tw_durable *set);

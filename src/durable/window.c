@@ -79,7 +79,7 @@ static void step_judge(struct tw_durable *set)
 	twi_keep_unhold(set);
 }
 
-/* Returns whether a clock has stepped against the engine's, and notes its new distance. */
+/* Returns whether a clock has stepped against the engine's, and stores its new distance. */
 static bool stepped(struct tw_durable *set, struct twi_axis *axis)
 {
 	int64_t change_ns = axis->now_ns - set->engine_ns - axis->offset_ns;
@@ -97,7 +97,7 @@ void twi_window_clock(struct tw_durable *set)
 	bool wall, elapsed;
 
 	clocks_read(set);
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the state. */
 	if (twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED)
 		return;
 	wall = stepped(set, &set->axes[TWI_AXIS_WALL]);
@@ -105,14 +105,14 @@ void twi_window_clock(struct tw_durable *set)
 	elapsed = set->elapsed && stepped(set, &set->axes[TWI_AXIS_ELAPSED]);
 	set->counters[TWI_SHOWN_CLOCK_STEPS] += wall;
 	step_judge(set);
-	/* RELAXED: only this thread changes it. */
+	/* RELAXED: only this thread changes the state. */
 	if (elapsed || (wall && twi_load_relaxed(&set->state) != TW_DURABLE_STATE_CLOCK_STEPPED))
 		twi_keep_rearm_all(set);
 }
 
 /*
- * Returns whether no timers are loaded, because the wall clock is not believed. RELAXED: only this
- * thread changes it.
+ * Returns true if the axis is the wall clock and the wall clock is not believed. No timers of that
+ * axis are loaded then. RELAXED: only this thread changes the state.
  */
 static bool blind(struct tw_durable *set, const struct twi_axis *axis)
 {
@@ -120,14 +120,17 @@ static bool blind(struct tw_durable *set, const struct twi_axis *axis)
 	       twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED;
 }
 
-/* Returns whether less than half of the window is loaded ahead, or the last load was cut off. */
+/*
+ * Returns true if the window is loaded for less than half of its length ahead, or if the last load
+ * was cut off.
+ */
 static bool load_due(const struct tw_durable *set, const struct twi_axis *axis)
 {
 	return axis->cut ||
 	       axis->cursor.due_ns < axis->now_ns + (int64_t)(set->options.near_ns / 2);
 }
 
-/* Returns how many more timers a window may take, by their number alone. */
+/* Returns how many more timers a window may take. Counts only timers, not their bytes. */
 static uint64_t room(const struct tw_durable *set, const struct twi_axis *axis)
 {
 	uint64_t most = set->options.near_max / (set->elapsed ? TWI_AXES : 1);

@@ -7,12 +7,12 @@
 
 /* Reads the clocks, and acts on a step of the wall clock. Begins each step of the I/O thread. */
 void twi_window_clock(struct tw_durable *set);
-/* For an open: reads the clocks, and believes the readings. */
+/* Reads the clocks when a set is opened, and believes the readings. */
 void twi_window_clock_init(struct tw_durable *set);
 
 /*
- * Loads a slice of the timers that are due soon. Returns 1 if there is more, 0, or a code of the
- * store.
+ * Loads a slice of the timers that are due soon. Returns 1 if there is more, 0 if not, or a code of
+ * the store.
  */
 int twi_window_load(struct tw_durable *set);
 

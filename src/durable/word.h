@@ -92,8 +92,8 @@ static inline uint64_t twi_durable_look(_Atomic uint64_t *word)
 }
 
 /*
- * E101, LIN of each step: publishes this thread's writes to the timer, and acquires those of the
- * thread that made the step before. If it fails, *seen is the present word.
+ * E101, the linearization point of each step: publishes this thread's writes to the timer, and
+ * acquires those of the thread that made the step before. If it fails, *seen is the present word.
  */
 static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint64_t next)
 {
@@ -101,7 +101,7 @@ static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint
 }
 
 /*
- * Sets `queued` in a KEPT timer's word if it is not set. *ret_push: whether the thread that makes
+ * Sets `queued` in the word of a KEPT timer, if it is not set. *ret_push: the thread that makes
  * this step must push the timer.
  */
 static inline uint64_t twi_durable_call(uint64_t word, bool *ret_push)
@@ -110,7 +110,7 @@ static inline uint64_t twi_durable_call(uint64_t word, bool *ret_push)
 	return *ret_push ? word | TWI_DURABLE_QUEUED : word;
 }
 
-/* For the callback and the I/O thread: makes a timer HELD. Returns false if it is not WAITING. */
+/* Makes a timer HELD, for the callback and the I/O thread. Returns false if it is not WAITING. */
 static inline bool twi_durable_hold(_Atomic uint64_t *word)
 {
 	uint64_t seen = twi_durable_look(word);
@@ -125,8 +125,8 @@ static inline bool twi_durable_hold(_Atomic uint64_t *word)
 }
 
 /*
- * For the holder: makes the timer WAITING, RUNNING or ENDED, with these flags instead of `due` and
- * `confirmed`. Returns true if `attend` is set and the caller must push the timer.
+ * Makes a HELD timer WAITING, RUNNING or ENDED, for its holder, with these flags instead of `due`
+ * and `confirmed`. Returns true if `attend` is set and the caller must push the timer.
  */
 static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_state state,
 				      uint64_t flags, bool attend)
@@ -145,9 +145,9 @@ static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_s
 }
 
 /*
- * For the holder of a timer of a shared store: makes it RUNNING. Returns false if the store must be
- * asked first: the I/O thread has taken the timer, so the store knows it, or will know it. If the
- * I/O thread takes the timer after this step, it finds it running, and stores it as started.
+ * Makes a timer of a shared store RUNNING, for its holder. Returns false if the store must be asked
+ * first: the I/O thread has taken the timer, so the store knows it, or will know it. If the I/O
+ * thread takes the timer after this step, it finds it running, and stores it as started.
  */
 static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 {
@@ -163,8 +163,8 @@ static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 }
 
 /*
- * For cancellers: makes a WAITING timer ENDED. Returns false if it is not WAITING. *ret_word: the
- * word before.
+ * Makes a WAITING timer ENDED, for a canceller. Returns false if it is not WAITING. *ret_word: the
+ * word before this step.
  */
 static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word)
 {
@@ -179,8 +179,8 @@ static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word
 }
 
 /*
- * The same, but only for a STAGED timer. The I/O thread has not taken it yet, so the caller need
- * not send a request.
+ * Makes a STAGED timer ENDED, as twi_durable_revoke does. The I/O thread has not taken it yet, so
+ * the caller need not send a request.
  */
 static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word)
 {
@@ -196,9 +196,9 @@ static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word
 }
 
 /*
- * For the callback, when the run has returned. The result NONE makes the timer PENDING, unless a
+ * Ends a run that has returned, for the callback. The result NONE makes the timer PENDING, unless a
  * completion came before; then that result counts. Returns true if the caller must push the timer.
- * *ret_ended: whether the run has ended.
+ * *ret_ended: the run has ended.
  */
 static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_result result,
 				      bool *ret_ended)
@@ -226,7 +226,10 @@ enum twi_durable_completed {
 	TWI_COMPLETED_PENDING, /* the run was pending, and has ended now */
 };
 
-/* `seen`: the word that the caller had read when it read the number of the attempt. */
+/*
+ * Completes a run. `seen`: the word that the caller had read when it read the number of the
+ * attempt.
+ */
 static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *word, uint64_t seen,
 							      enum twi_durable_result result,
 							      bool *ret_push)
@@ -252,8 +255,8 @@ static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *
 }
 
 /*
- * For the I/O thread, when it has taken the timer from the queue: changes the place, and clears
- * `queued`.
+ * Changes the place and clears `queued`, for the I/O thread, when it has taken the timer from the
+ * queue.
  */
 static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t place)
 {
@@ -266,9 +269,9 @@ static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t pl
 }
 
 /*
- * For the I/O thread: changes the place from TAKEN to KEPT. *ret_push: whether this thread must
- * push the timer, because it is due, or has ended, or runs and its start is not stored (`started`).
- * A run that ends at the same moment finds `queued` set, and does not push the timer a second time.
+ * Changes the place from TAKEN to KEPT, for the I/O thread. *ret_push: this thread must push the
+ * timer, because it is due, or has ended, or runs and its start is not stored (`started`). A run
+ * that ends at the same moment finds `queued` set, and does not push the timer a second time.
  */
 static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bool *ret_push)
 {
@@ -290,7 +293,7 @@ static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bo
 }
 
 /*
- * For the I/O thread: takes a STAGED timer into a commit. Returns false if it has ended already.
+ * Takes a STAGED timer into a commit, for the I/O thread. Returns false if it has ended already.
  * Then it stays STAGED, and *ret_word has its result. If it was cancelled, the I/O thread releases
  * it, and its canceller sends no request.
  */

@@ -12,7 +12,8 @@
 #define TWI_CLAIM_PLACES 1024
 #endif
 
-static _Atomic uint64_t claims[TWI_CLAIM_PLACES]; /* [atomic E108] an identity; 0: free */
+/* [atomic E108] identities; 0 marks a free place */
+static _Atomic uint64_t claims[TWI_CLAIM_PLACES];
 
 static uint64_t mixed(uint64_t value)
 {

@@ -35,9 +35,9 @@ static int order_compare(const void *one, const void *other)
 }
 
 /*
- * A batch that has a key keeps its order, because a new timer may need the key that an end before
- * it frees. In a batch without keys an end may free a key, too, but no new timer of the batch asks
- * for one.
+ * Returns the operations in the order in which they are applied. A batch that has a key keeps its
+ * order, because a new timer may need the key that an end before it frees. In a batch without keys
+ * an end may free a key, too, but no new timer of the batch asks for one.
  */
 static struct tw_durable_op **order_make(struct batch *batch)
 {
@@ -87,7 +87,10 @@ static int change(struct twi_timers *timers, const struct tw_durable_op *op)
 	return result < 0 ? result : 1;
 }
 
-/* Returns 1 if done, 0 if there is no such timer, or an error. */
+/*
+ * Applies an operation on an existing timer. Returns 1 if done, 0 if there is no such timer, or an
+ * error.
+ */
 static int apply_old(struct batch *batch, const struct tw_durable_op *op, int64_t now_ns)
 {
 	struct twi_timers *timers = &batch->file->timers;
@@ -150,8 +153,9 @@ static int transaction(struct batch *batch, struct tw_durable_op **order, int64_
 }
 
 /*
- * Called if the disk is full and the transaction was rolled back. Without the reserve file there is
- * room to copy the log into the database. Then the log starts again inside the space that it has.
+ * Makes room if the disk is full and the transaction was rolled back. Without the reserve file
+ * there is room to copy the log into the database. Then the log starts again inside the space that
+ * it has.
  */
 static int room_make(struct twi_file *file)
 {

@@ -5,7 +5,10 @@
 
 #include "durable/file/file.h"
 
-/* Like `commit` of the store's interface. kinds[i] is the file's number for the caller's kind i. */
+/*
+ * Commits as `commit` of the store's interface does. kinds[i] is the file's number for the caller's
+ * kind i.
+ */
 int twi_file_commit(struct twi_file *file, struct tw_durable_op *ops, size_t count, int64_t now_ns,
 		    const uint32_t *kinds);
 

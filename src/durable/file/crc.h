@@ -14,7 +14,9 @@
  * followed by these bytes.
  */
 uint32_t twi_crc32c(uint32_t crc, const void *bytes, size_t count);
-/* The same for a number, as eight bytes with the lowest first on every machine. */
+/*
+ * Returns the checksum with a number added, as eight bytes with the lowest first on every machine.
+ */
 uint32_t twi_crc32c_number(uint32_t crc, uint64_t number);
 /* Returns the checksum of three signed numbers. */
 uint32_t twi_crc32c_numbers(int64_t first, int64_t second, int64_t third);

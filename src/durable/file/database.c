@@ -120,7 +120,10 @@ int twi_database_error(int code)
 	case SQLITE_CANTOPEN:
 		return error_of_io(code);
 	default:
-		/* Bad pages, a bad schema, a row that a constraint refuses: the file is not whole. */
+		/*
+		 * All other codes mean that the file is not whole: bad pages, a bad schema, or a
+		 * row that a constraint refuses.
+		 */
 		return -EUCLEAN;
 	}
 }
@@ -145,10 +148,10 @@ int twi_database_number(struct twi_database *database, const char *sql, int64_t 
 }
 
 /*
- * wal_autocheckpoint 0: checkpoints follow the acknowledgements (log.h). mmap off: a read error
- * would be SIGBUS. cache_spill off: nothing is written before the commit. secure_delete off:
- * Debian's default of on costs a tenth of the speed. cell_size_check: a damaged page is an error,
- * not a guess. trusted_schema off: a foreign file cannot run functions.
+ * Sets SQLite's options. wal_autocheckpoint 0: checkpoints follow the acknowledgements (log.h).
+ * mmap off: a read error would be SIGBUS. cache_spill off: nothing is written before the commit.
+ * secure_delete off: Debian's default of on costs a tenth of the speed. cell_size_check: a damaged
+ * page is an error, not a guess. trusted_schema off: a foreign file cannot run functions.
  */
 static int configure(struct twi_database *database)
 {
@@ -231,7 +234,7 @@ int twi_database_run(struct twi_database *database, enum twi_sql sql)
 	return result == 1 ? 0 : result;
 }
 
-/* Called when a transaction has ended. The next one syncs again, unless it begins unsynced. */
+/* Ends the record of a transaction. The next transaction syncs again, unless it begins unsynced. */
 static void ended(struct twi_database *database)
 {
 	if (database->unsynced && twi_database_execute(database, "PRAGMA synchronous = FULL") != 0)

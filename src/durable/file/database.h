@@ -67,8 +67,9 @@ struct twi_database {
 	sqlite3 *sqlite;
 	sqlite3_stmt *statements[TWI_SQL_COUNT];
 	int64_t data_version; /* changes when another connection writes */
-	int frozen;           /* a negative errno value, once the connection may not write */
-	uint64_t pages;       /* written to the log since the last checkpoint */
+	/* a negative errno value if the connection must not write any more, otherwise 0 */
+	int frozen;
+	uint64_t pages; /* pages written to the log since the last checkpoint */
 	/* Pages of the log at that checkpoint, if a reader kept the log from starting again. */
 	uint64_t pages_kept;
 	bool unsynced; /* the commit of the running transaction does not sync */
@@ -76,7 +77,7 @@ struct twi_database {
 
 /* Opens an existing file. Returns -EUCLEAN if it is no database, or damaged. */
 int twi_database_open(struct twi_database *database, const char *path);
-/* The same, but no call can write to the file. */
+/* Opens an existing file as twi_database_open does, but so that no call can write to it. */
 int twi_database_open_to_read(struct twi_database *database, const char *path);
 /* Prepares all statements. The tables must exist. */
 int twi_database_prepare(struct twi_database *database);
@@ -103,15 +104,21 @@ int twi_database_run(struct twi_database *database, enum twi_sql sql);
  * process writes. Returns -ESTALE if another process has written; then the connection is frozen.
  */
 int twi_database_begin(struct twi_database *database);
-/* The same, for a transaction that a power loss may undo without harm: its commit does not sync. */
+/*
+ * Begins a transaction that a power loss may undo without harm. It differs from twi_database_begin
+ * only in its commit, which does not sync.
+ */
 int twi_database_begin_unsynced(struct twi_database *database);
 /*
- * Commits. After -EBUSY or -ENOSPC the transaction did not happen; any other error freezes the
- * connection (see above). The transaction has ended in each case.
+ * Commits the transaction, which ends in each case. After -EBUSY or -ENOSPC it did not happen; any
+ * other error freezes the connection (see above).
  */
 int twi_database_commit(struct twi_database *database);
 void twi_database_rollback(struct twi_database *database);
-/* Enclose many reads. Otherwise each would lock and unlock the file, which takes a microsecond. */
+/*
+ * Begin and end a read transaction around many reads. Otherwise each read would lock and unlock the
+ * file, which takes a microsecond.
+ */
 int twi_database_begin_read(struct twi_database *database);
 void twi_database_end_read(struct twi_database *database);
 

@@ -100,7 +100,7 @@ static int64_t limit_of(uint64_t number)
 	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-/* Returns how many rows the statement has removed. */
+/* Runs a statement that removes rows. Returns how many it has removed, or an error. */
 static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_t max)
 {
 	sqlite3_stmt *statement = twi_database_statement(timers->database, sql);
@@ -112,7 +112,7 @@ static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_
 	return result < 0 ? result : sqlite3_changes(timers->database->sqlite);
 }
 
-/* If a power loss undoes a trim, the next trim repeats it. So its commit need not sync. */
+/* A power loss may undo a trim, because the next trim repeats it. So its commit need not sync. */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
 {
 	struct twi_database *database = timers->database;

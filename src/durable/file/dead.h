@@ -10,8 +10,8 @@
 #include "durable/file/timers.h"
 
 /*
- * Must be called inside a transaction. Return 1 if done, 0 if there is no such timer or dead
- * letter, or an error.
+ * Make a timer a dead letter, make a dead letter a timer, or remove a dead letter. Must be called
+ * inside a transaction. Return 1 if done, 0 if there is no such timer or dead letter, or an error.
  */
 int twi_dead_bury(struct twi_timers *timers, const struct tw_durable_row *want, int64_t now_ns);
 int twi_dead_revive(struct twi_timers *timers, const struct tw_durable_row *want);

@@ -116,7 +116,7 @@ int twi_ends_read(struct twi_ends *ends)
 		ends->table[i].number = 0;
 	ends->count = 0;
 	ends->oldest = INT64_MAX;
-	/* number_last stays: a number that was rolled back is not given again. */
+	/* number_last keeps its value: a number that was rolled back is not used again. */
 	while ((result = twi_database_step(statement)) == 1) {
 		result = read_one(ends, statement);
 		if (result < 0)
@@ -263,7 +263,7 @@ static int slice_delete(struct twi_ends *ends, size_t until)
 	return result;
 }
 
-/* Called after the commit of a slice. */
+/* Updates the memory after the commit of a slice, which has done the work up to `until`. */
 static void slice_done(struct twi_ends *ends, size_t until)
 {
 	for (size_t i = ends->work_done; i < until && ends->rows_deleted; i++) {

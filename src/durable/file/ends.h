@@ -5,12 +5,13 @@
  * Timers end in the order of their deadlines, but the rows of a bucket are sorted by serial. So
  * each end would change another page. Instead, the end is appended to the table `ended`, where ends
  * that follow each other share pages. When a bucket is long past, its rows are deleted in the order
- * of the file, and then its ends. Until then the row is in the table `timer` and counts as gone.
+ * of the file, and then its ends. Until then the row stays in the table `timer`, but the timer
+ * counts as gone.
  *
  * An end is noted only if the timer has no key, lies in the bucket that its id names, and is not in
- * the inbox. All noted ends are in memory, in a hash table by their serials. If there is no memory,
- * an end deletes its row at once. So does an end whose deadline is far ahead, because it would stay
- * noted for days.
+ * the inbox (the table of new rows that wait for their buckets). All noted ends are in memory, in a
+ * hash table by their serials. If there is no memory, an end deletes its row at once. So does an
+ * end whose deadline is far ahead, because it would stay noted for days.
  *
  * All functions but twi_ends_slice() must be called inside a transaction, which the caller ends.
  */
@@ -21,7 +22,7 @@
 
 enum {
 #ifdef TWI_TEST_SMALL
-	/* Tests reach each bound in a few operations. */
+	/* Small numbers, so that tests reach each bound in a few operations. */
 	TWI_ENDS_MAX = 40,
 	TWI_ENDS_SLICE = 8,
 	TWI_ENDS_SOON = 8,
@@ -45,19 +46,19 @@ enum {
 
 struct twi_end {
 	int64_t place, serial;
-	int64_t number; /* of its row in `ended`; 0: a free place in the table */
+	int64_t number; /* number of its row in `ended`; 0 marks a free place in the table */
 };
 
 struct twi_ends {
 	struct twi_database *database;
 	struct twi_end *table;
-	size_t room, count; /* room: a power of two, or 0 */
+	size_t room, count; /* room: places of the table, a power of two or 0; count: noted ends */
 	int64_t now_bucket; /* the bucket of the highest time */
 	int64_t oldest;     /* no noted end is of an earlier bucket */
 	int64_t number_last;
 	struct twi_end *work; /* the ends of the bucket that is being deleted */
 	size_t work_count, work_done;
-	bool rows_deleted; /* the rows of `work` are; its ends follow, by number */
+	bool rows_deleted; /* the rows of `work` are deleted; the ends follow, by number */
 };
 
 /* Reads the table `ended`. Must also be called after a rollback. */
@@ -67,7 +68,7 @@ void twi_ends_done(struct twi_ends *ends);
 bool twi_ends_have(const struct twi_ends *ends, int64_t place, int64_t serial);
 /* Returns whether an end in this bucket should be noted. */
 bool twi_ends_wanted(const struct twi_ends *ends, int64_t place);
-/* Notes an end. Returns 1, 0 if there is no memory, or an error. */
+/* Notes an end. Returns 1 if done, 0 if there is no memory, or an error. */
 int twi_ends_add(struct twi_ends *ends, int64_t place, int64_t serial);
 /* Deletes the row of a noted end now, because its id is used again. */
 int twi_ends_settle(struct twi_ends *ends, int64_t place, int64_t serial);
@@ -75,8 +76,8 @@ int twi_ends_settle(struct twi_ends *ends, int64_t place, int64_t serial);
 /* Returns whether a bucket with noted ends is long past. */
 bool twi_ends_cold(const struct twi_ends *ends);
 /*
- * Deletes some of its rows, in a transaction of its own, which does not sync, like a slice of the
- * inbox.
+ * Deletes some rows of such a bucket, in a transaction of its own, which does not sync, like a
+ * slice of the inbox.
  */
 int twi_ends_slice(struct twi_ends *ends);
 

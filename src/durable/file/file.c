@@ -15,7 +15,7 @@ enum {
 	RESERVE_BYTES = 2 * TWI_LOG_PAGES * 4096,
 };
 
-/* The highest time in the file may be behind by so much. */
+/* How far the highest time in the file may be behind the highest time that was seen. */
 #define BEHIND_NS INT64_C(1000000000)
 
 /* Writes the record of the file in a transaction of its own. */
@@ -141,7 +141,10 @@ int twi_file_reserve(struct twi_file *file, uint64_t count, uint64_t *ret)
 	return result;
 }
 
-/* Ends a transaction whose one write had this result. */
+/*
+ * Ends a transaction: commits it if `result`, the result of its one write, is 0, otherwise rolls it
+ * back.
+ */
 static int end(struct twi_file *file, int result)
 {
 	if (result != 0)
@@ -180,8 +183,8 @@ int twi_file_time(struct twi_file *file, int64_t now_ns)
 		file->highest_ns = now_ns;
 	file->timers.ends.now_bucket = twi_bucket(file->highest_ns);
 	/*
-	 * The time is written only when its second changes. Otherwise it would cost a page in each
-	 * commit, and an older time does no harm.
+	 * The time is written only when its second has changed. Otherwise it would cost a page in
+	 * each commit. A time in the file that is a little too old does no harm.
 	 */
 	if (file->highest_ns / BEHIND_NS == meta.wall_ns / BEHIND_NS)
 		return 0;

@@ -18,15 +18,17 @@ struct twi_file {
 	struct twi_database database;
 	struct twi_timers timers;
 	struct twi_meta meta;
-	int64_t highest_ns; /* of all commits; the file may be a second behind */
-	bool was_clean;     /* the process before this one closed it */
+	/* the highest time of all commits; that in the file may be a second behind */
+	int64_t highest_ns;
+	bool was_clean; /* the process that had the file before closed it */
 	bool open;
 	char *reserve; /* name of a file that is removed when the disk is full */
 	bool reserved;
 };
 
 /*
- * Returns 0, or a code of files.h or schema.h. Even after an error twi_file_close() must be called.
+ * Opens a store. Returns 0, or a code of files.h or schema.h. Even after an error twi_file_close()
+ * must be called.
  */
 int twi_file_open(struct twi_file *file, const char *path);
 void twi_file_close(struct twi_file *file, bool clean);
@@ -45,8 +47,8 @@ int twi_file_time(struct twi_file *file, int64_t now_ns);
 void twi_file_freeze(struct twi_file *file, int error);
 
 /*
- * Take and give up a reserve file. It is given up when the disk is full, so that timers can still
- * end, and taken again later.
+ * Take and give up the reserve file. The store gives it up when the disk is full, so that timers
+ * can still end, and takes it again later.
  */
 void twi_file_room_take(struct twi_file *file);
 void twi_file_room_give(struct twi_file *file);

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 /*
- * Network file systems (<linux/magic.h> and others), where a lock or a sync needs another machine.
+ * The numbers of network file systems (<linux/magic.h> and others), where a lock or a sync needs
+ * another machine.
  */
 static const uint32_t network[] = {
 	0x6969,     /* NFS */
@@ -76,7 +77,10 @@ static int file_system_check(const char *path, bool *ret_memory)
 	return 0;
 }
 
-/* Returns 0 for a regular file with one name, -ENOENT if there is none, or another code. */
+/*
+ * Checks a path. Returns 0 for a regular file with one name, -ENOENT if there is none, or another
+ * code.
+ */
 static int kind_check(const char *path, struct stat *ret)
 {
 	if (lstat(path, ret) != 0)
@@ -100,7 +104,7 @@ static int lock_claim(struct twi_files *files, const struct stat *status)
 	return 0;
 }
 
-/* Claims an existing lock file before it opens it (the reason: claim.h). */
+/* Claims an existing lock file, then opens it. claim.h has the reason for this order. */
 static int lock_open(struct twi_files *files, const char *path, const struct stat *status)
 {
 	struct stat opened;
@@ -181,7 +185,9 @@ static int database_make(const char *path)
 		close(fd);
 		result = 0;
 	}
-	/* Syncs in each case, because an earlier process may have died before it did. */
+	/*
+	 * Syncs even if the file existed, because an earlier process may have died before its sync.
+	 */
 	return result == 0 ? twi_files_sync_directory(path) : result;
 }
 

@@ -12,9 +12,9 @@
 
 struct twi_files {
 	char *path;  /* of the database, without symbolic links */
-	int lock;    /* descriptor of the lock file, -1: none */
-	int claim;   /* its place in the table of claim.h, -1: none */
-	bool memory; /* a power loss loses the file system: tmpfs */
+	int lock;    /* descriptor of the lock file, or -1 */
+	int claim;   /* place in the table of claim.h, or -1 */
+	bool memory; /* the file system is tmpfs, which a power loss empties */
 };
 
 /*

@@ -81,7 +81,7 @@ static int rewrite_locked(struct twi_database *database)
 
 /*
  * Copies the log into the database. If it was not copied to its end, it cannot start again, and its
- * pages are noted.
+ * number of pages is recorded.
  */
 static int checkpoint(struct twi_database *database, int mode)
 {

@@ -11,8 +11,8 @@ enum {
 	COPIED = 64,
 #else
 	/*
-	 * The most rows in memory at once, and the most bytes of a row that are copied: 6 MB
-	 * together.
+	 * The most rows in memory at once, and the most bytes of a row that are copied. Together
+	 * they take 6 MB.
 	 */
 	PIECE = 10000,
 	COPIED = 512,
@@ -22,7 +22,7 @@ enum {
 struct load {
 	const struct twi_near *near;
 	struct twi_timers *timers;
-	struct twi_mark from; /* timers up to it are given */
+	struct twi_mark from; /* the last timer that was given */
 	size_t most;          /* how many more to give */
 	bool fresh;           /* the plan was read in this load, so each mark has its row */
 };
@@ -34,7 +34,7 @@ struct piece {
 	size_t mark_count, count;
 };
 
-/* Notes the timers of the bucket that this load or a later one may give. */
+/* Reads the marks of the bucket's timers that this load or a later one may give. */
 static int bucket_look(const struct load *load, struct twi_plan *plan)
 {
 	sqlite3_stmt *statement =
@@ -80,7 +80,9 @@ static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 	return result;
 }
 
-/* Returns whether to give a mark. A mark is there twice if its timer moved away and came back. */
+/*
+ * Returns whether to give a mark. The plan has a mark twice if its timer moved away and came back.
+ */
 static bool wanted(const struct load *load, const struct twi_mark *mark)
 {
 	return twi_mark_before(&load->from, mark) &&
@@ -145,8 +147,8 @@ static int serial_compare(const void *one, const void *other)
 }
 
 /*
- * Called if a mark has no row. Its timer may have ended or moved since the mark was read; otherwise
- * the file is damaged.
+ * Handles a mark without a row. Its timer may have ended or moved since the mark was read;
+ * otherwise the file is damaged.
  */
 static int missing(const struct load *load, int64_t bucket, const struct twi_mark *mark)
 {
@@ -233,7 +235,8 @@ static void piece_free(struct piece *piece)
 }
 
 /*
- * Gives the next piece. Returns 1, 0 if the plan has no more marks up to `until_ns`, or an error.
+ * Gives the next piece. Returns 1 if the plan had marks up to `until_ns`, 0 if it had none left, or
+ * an error.
  */
 static int piece_load(struct load *load, struct twi_plan *plan)
 {

@@ -10,17 +10,18 @@
 
 #include "durable/file/timers.h"
 
-/* A question about a kind, by its number in the file. */
+/* Answers a question about a kind, by its number in the file. */
 typedef bool twi_near_kind(const void *to, uint32_t kind);
 
 struct twi_near {
-	const struct tw_durable_row *after; /* begin behind it; NULL: at the first timer */
-	int64_t until_ns;                   /* the last deadline */
+	/* the load begins behind this timer, or at the first timer if it is NULL */
+	const struct tw_durable_row *after;
+	int64_t until_ns; /* the last deadline of the load */
 	size_t most;
 	twi_near_kind *known;  /* whether any load may give the kind; the answer never changes */
 	twi_near_kind *wanted; /* whether this load gives the kind; then it is also known */
 	tw_durable_give *give;
-	void *to; /* for the three functions */
+	void *to; /* passed to the three functions */
 };
 
 /*

@@ -114,7 +114,7 @@ bool twi_plan_collect(struct twi_plan *plan, const struct twi_mark *mark)
 		return true;
 	if (plan->count == 2 * TWI_PLAN_MARKS)
 		halve(plan);
-	/* halve() may have brought `last` nearer. */
+	/* halve() may have moved `last` to an earlier mark. */
 	if (twi_mark_before(&plan->last, mark))
 		return true;
 	if (!grow(plan))

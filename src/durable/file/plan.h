@@ -35,7 +35,7 @@ struct twi_mark {
 struct twi_plan {
 	int64_t bucket;
 	struct twi_mark from, last;
-	struct twi_mark *marks; /* NULL: no plan */
+	struct twi_mark *marks; /* NULL if there is no plan */
 	size_t count, room;
 };
 
@@ -46,7 +46,7 @@ struct twi_plans {
 
 /* Returns whether a mark comes before another: by deadline, then by id. */
 bool twi_mark_before(const struct twi_mark *mark, const struct twi_mark *other);
-/* The same, for qsort(). */
+/* Compares two marks in that order, for qsort(). */
 int twi_mark_compare(const void *one, const void *other);
 
 /* Returns a plan of the bucket that has all its timers behind `after`, or NULL. */
@@ -60,13 +60,16 @@ struct twi_plan *twi_plan_begin(struct twi_plans *plans, int64_t bucket,
 				const struct twi_mark *after);
 /* Adds a mark while the bucket is read. Returns false if there is no memory. */
 bool twi_plan_collect(struct twi_plan *plan, const struct twi_mark *mark);
-/* Must be called when the bucket was read. */
+/* Ends the building of a plan. Must be called when the bucket was read. */
 void twi_plan_ready(struct twi_plan *plan);
 
 /* Returns the earliest mark, or NULL. */
 const struct twi_mark *twi_plan_first(const struct twi_plan *plan);
 void twi_plan_pop(struct twi_plan *plan);
-/* Called when a mark was given, or is not wanted. Then the plan has only the timers behind it. */
+/*
+ * Removes a mark that was given, or is not wanted. Afterwards the plan has only the timers behind
+ * it.
+ */
 void twi_plan_pass(struct twi_plan *plan, const struct twi_mark *mark);
 /* Puts back a mark that was not given. */
 void twi_plan_push(struct twi_plan *plan, const struct twi_mark *mark);
@@ -74,7 +77,7 @@ void twi_plan_push(struct twi_plan *plan, const struct twi_mark *mark);
 bool twi_plan_whole(const struct twi_plan *plan);
 void twi_plan_end(struct twi_plan *plan);
 
-/* Must be called when a timer was put into a bucket. */
+/* Adds a mark to the plans of a bucket. Must be called when a timer was put into the bucket. */
 void twi_plans_add(struct twi_plans *plans, int64_t bucket, const struct twi_mark *mark);
 /* Ends all plans: the next load reads its bucket again. */
 void twi_plans_end(struct twi_plans *plans);

@@ -12,8 +12,8 @@
 #define TWI_BUCKET_NS (INT64_C(64) * 1000000000)
 
 /*
- * Inside the file store, `kind` of a row is the number in the table `kind`. Callers of the store
- * use another number: the index in the array that open received. store.c translates.
+ * In the file store, `kind` of a row is the number in the table `kind`. Callers of the store use
+ * another number: the index in the array that open received. store.c translates between the two.
  */
 
 /* Returns the bucket of a deadline. Deadlines before 1970 are rounded down, too. */
@@ -22,7 +22,7 @@ static inline int64_t twi_bucket(int64_t due_ns)
 	return due_ns / TWI_BUCKET_NS - (due_ns % TWI_BUCKET_NS < 0);
 }
 
-/* The numbers of an id, signed, as SQLite stores them. */
+/* Return the numbers of an id as signed numbers, as SQLite stores them. */
 static inline int64_t twi_place(struct tw_durable_id id)
 {
 	return (int64_t)id.place;

@@ -34,23 +34,26 @@ int twi_schema_look(struct twi_database *database);
 /* Makes the tables of an empty file, or converts those of an old version. */
 int twi_schema_make(struct twi_database *database, int version);
 
-/* Returns -EUCLEAN if the record is missing or damaged. */
+/* Reads the record of the file. Returns -EUCLEAN if it is missing or damaged. */
 int twi_meta_get(struct twi_database *database, struct twi_meta *ret);
-/* Must be called inside a transaction. */
+/* Writes the record of the file. Must be called inside a transaction. */
 int twi_meta_set(struct twi_database *database, const struct twi_meta *meta);
 
-/* Returns -ENOENT if there is no clock, -EUCLEAN if it is damaged. */
+/*
+ * Reads the clock of the kinds that count elapsed time. Returns -ENOENT if there is none, -EUCLEAN
+ * if it is damaged.
+ */
 int twi_clock_get(struct twi_database *database, struct tw_durable_clock *ret);
-/* Must be called inside a transaction. */
+/* Writes that clock. Must be called inside a transaction. */
 int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *clock);
 
-/* Must be called inside a transaction. */
+/* Adds a kind. Must be called inside a transaction. */
 int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);
 /* Gives each kind in order of its number. The name is only valid during the call. */
 int twi_kind_all(struct twi_database *database,
 		 int (*give)(void *to, uint32_t number, const char *name), void *to);
 
-/* Must be called inside a transaction. */
+/* Marks a kind as paused, or removes the mark. Must be called inside a transaction. */
 int twi_paused_set(struct twi_database *database, uint32_t number, bool paused);
 /* Gives the numbers of all paused kinds, in ascending order. */
 int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to);

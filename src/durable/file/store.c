@@ -24,7 +24,7 @@ struct store {
 	size_t count, file_count;
 };
 
-/* Notes a kind of the file. The numbers of kinds have no gaps. */
+/* Adds a kind of the file to the tables. The numbers of kinds have no gaps. */
 static int kind_known(void *to, uint32_t number, const char *name)
 {
 	struct store *store = to;
@@ -76,7 +76,7 @@ static int kinds_open(struct store *store, const char *const *names, size_t coun
 
 	store->names = names;
 	store->count = count;
-	/* Numbers of the file begin at 1. */
+	/* The numbers of the file begin at 1. */
 	store->file_count = 1;
 	store->to_file = calloc(count + 1, sizeof(store->to_file[0]));
 	store->from_file = calloc(1, sizeof(store->from_file[0]));
@@ -139,7 +139,8 @@ struct giving {
 	const struct store *store;
 	tw_durable_give *give;
 	void *to;
-	const unsigned char *kinds; /* not 0: the kind of this number is wanted; NULL: all are */
+	/* not 0 for the number of a wanted kind; NULL if all kinds are wanted */
+	const unsigned char *kinds;
 };
 
 static uint32_t kind_of(const struct store *store, uint32_t number)
@@ -249,7 +250,10 @@ static int file_dead(void *to, struct tw_durable_id after, size_t max, tw_durabl
 	return twi_dead_list(&store->file.timers, after, max, give_known, &giving);
 }
 
-/* Does one piece of work only, because the set's next commit waits for it. */
+/*
+ * Does one piece of the work that can wait, and no more, because the set's next commit waits for
+ * it.
+ */
 static int file_upkeep(void *to)
 {
 	struct store *store = to;

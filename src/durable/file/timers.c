@@ -147,8 +147,8 @@ static int pointer_set(struct twi_timers *timers, struct tw_durable_id id, int64
 }
 
 /*
- * Returns 1 and the present bucket of a timer that has left the bucket of its id, 0 if it has not,
- * or an error.
+ * Finds the pointer of a timer. Returns 1 and the present bucket of a timer that has left the
+ * bucket of its id, 0 if it has not, or an error.
  */
 static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64_t *ret_bucket)
 {
@@ -172,8 +172,8 @@ static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64
 }
 
 /*
- * Returns 0 if the row was put, 1 if there is a row with this primary key, which stays, or an
- * error.
+ * Puts a row into a table. Returns 0 if it was put, 1 if there is a row with this primary key,
+ * which stays, or an error.
  */
 static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, enum twi_sql sql)
 {
@@ -191,7 +191,7 @@ static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, 
 	return 0;
 }
 
-/* Notes the serial of a timer that has moved, because its id alone no longer finds it. */
+/* Records the serial of a timer that has moved, because its id alone no longer finds it. */
 static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 {
 	if (twi_serial(id) > timers->known_last)
@@ -209,7 +209,7 @@ static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool e
 	       (elsewhere && serial <= timers->put_last);
 }
 
-/* Returns 1 if the statement has a row for the id, 0 if not, or an error. */
+/* Looks an id up. Returns 1 if the statement has a row for it, 0 if not, or an error. */
 static int id_look(struct twi_timers *timers, enum twi_sql sql, struct tw_durable_id id)
 {
 	sqlite3_stmt *statement = statement_of(timers, sql);
@@ -281,7 +281,7 @@ int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row)
 	return 0;
 }
 
-/* Returns 1 and the row of one table, 0 if there is none, or an error. */
+/* Reads the row of one table. Returns 1 and the row, 0 if there is none, or an error. */
 static int row_get(struct twi_timers *timers, enum twi_sql sql, int64_t first, int64_t second,
 		   struct tw_durable_row *ret)
 {
@@ -390,7 +390,7 @@ static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id
 	return change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id), twi_serial(id));
 }
 
-/* Ends a timer without a key that lies in the bucket of its id, as most do. */
+/* Ends a timer without a key that lies in the bucket of its id. Most timers are of this sort. */
 static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
 	int result = 0;

@@ -3,10 +3,11 @@
  * Timers in the tables timer and inbox, found by their ids.
  *
  * A row lies in one of the two tables, never in both. In `timer` it lies in the bucket of its
- * deadline. The id names the first bucket of a timer. If the timer now lies in another one, a
- * pointer row in the table `moved` has that bucket. Each move rewrites the pointer, and the end of
- * the timer deletes it, in the same transaction. A row in `inbox` has never moved, so it needs no
- * pointer. A row in `timer` whose end is noted (ends.h) counts as deleted.
+ * deadline. The table `inbox` has new rows that wait until upkeep moves them to their buckets. The
+ * id names the first bucket of a timer. If the timer now lies in another one, a pointer row in the
+ * table `moved` has that bucket. Each move rewrites the pointer, and the end of the timer deletes
+ * it, in the same transaction. A row in `inbox` has never moved, so it needs no pointer. A row in
+ * `timer` whose end is noted (ends.h) counts as deleted.
  *
  * All functions but twi_timers_slice() must be called inside a transaction, which the caller ends.
  */
@@ -17,7 +18,7 @@
 #include "durable/file/plan.h"
 
 #ifdef TWI_TEST_SMALL
-/* Tests reach each bound in a few operations. */
+/* Small numbers, so that tests reach each bound in a few operations. */
 enum {
 	TWI_INBOX_BATCH = 6,
 	TWI_INBOX_ROWS = 40,
@@ -41,7 +42,8 @@ struct twi_timers {
 	struct twi_database *database;
 	struct twi_ends ends;
 	struct twi_plans plans;
-	int64_t inbox_rows, inbox_first, inbox_last; /* no serial outside [first, last] is in it */
+	/* no serial outside [first, last] is in the inbox */
+	int64_t inbox_rows, inbox_first, inbox_last;
 	/* Timers with a greater serial have neither moved nor become dead letters. */
 	int64_t known_last;
 	int64_t put_last;    /* no greater serial was put since the open */
@@ -49,30 +51,36 @@ struct twi_timers {
 	size_t copy_room;
 };
 
-/* Serials above `known_last` were never reserved before. */
+/* Initialises the tables' state. Serials above `known_last` were never reserved before. */
 int twi_timers_init(struct twi_timers *timers, struct twi_database *database, int64_t known_last);
 void twi_timers_done(struct twi_timers *timers);
-/* Must be called after a rollback: reads the bounds of the inbox and the noted ends again. */
+/* Reads the bounds of the inbox and the noted ends again. Must be called after a rollback. */
 int twi_timers_refresh(struct twi_timers *timers);
 
-/* Puts a new row. Returns 0, 1 if a timer or a dead letter has its id, or an error. */
+/* Puts a new row. Returns 0 if done, 1 if a timer or a dead letter has its id, or an error. */
 int twi_timers_put(struct twi_timers *timers, const struct tw_durable_row *row, bool inbox);
 /*
- * Returns 1 and the row, 0 if there is none, or an error. The row's bytes stay until the next call.
+ * Finds a timer. Returns 1 and the row, 0 if there is none, or an error. The row's bytes stay until
+ * the next call.
  */
 int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
-/* The same, for a row that lies in this bucket or in the inbox. */
+/* Finds a timer whose row lies in this bucket or in the inbox. Returns as twi_timers_get. */
 int twi_timers_get_at(struct twi_timers *timers, int64_t bucket, int64_t serial,
 		      struct tw_durable_row *ret);
 /* Copies the bytes of a row, which are lost when its statement goes on. */
 int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row);
-/* Replaces a row `old` of twi_timers_get() by `row`, in the bucket of its new deadline. */
+/*
+ * Replaces the row `old`, which comes from twi_timers_get(), by `row`, in the bucket of its new
+ * deadline.
+ */
 int twi_timers_change(struct twi_timers *timers, const struct tw_durable_row *old,
 		      const struct tw_durable_row *row);
 /* Deletes a timer with its pointer and its key. Returns 1, 0 if there is none, or an error. */
 int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id);
 
-/* Returns 1 and the id of the timer that has the key, 0 if there is none, or an error. */
+/*
+ * Looks a key up. Returns 1 and the id of the timer that has it, 0 if there is none, or an error.
+ */
 int twi_timers_key_get(struct twi_timers *timers, const void *key, uint32_t bytes,
 		       struct tw_durable_id *ret);
 

@@ -30,7 +30,7 @@ int twi_session_beat(struct tw_durable *set)
 	return 0;
 }
 
-/* RELAXED: only this thread changes it. */
+/* RELAXED: only this thread changes the session. */
 bool twi_session_stale(const struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	return set->shared && twi_load_relaxed(&timer->session) != set->session.number;

@@ -12,21 +12,23 @@
 #include "durable/set.h"
 
 /*
- * Lets the store send its heartbeat, and notes the answer. Returns 0, or a code with which the set
- * fails.
+ * Lets the store send its heartbeat, and records the answer. Returns 0, or a code with which the
+ * set fails.
  */
 int twi_session_beat(struct tw_durable *set);
 
 /*
- * Called after a beat. Drops the timers of an old session, and claims timers if it is time. Returns
- * 1 if there may be more, 0, or a code with which the set fails.
+ * Drops the timers of an old session, and claims timers if it is time. Called after a beat. Returns
+ * 1 if there may be more, 0 if not, or a code with which the set fails.
  */
 int twi_session_claim(struct tw_durable *set);
 
-/* Returns the nanoseconds until the next call of one of the two. */
+/* Returns the nanoseconds until twi_session_beat or twi_session_claim must be called next. */
 int64_t twi_session_wait_ns(struct tw_durable *set);
 
-/* Returns whether the present session has not claimed a timer in memory. */
+/*
+ * Returns true if the set is shared and its present session has not claimed this timer in memory.
+ */
 bool twi_session_stale(const struct tw_durable *set, struct twi_durable_timer *timer);
 
 #endif

@@ -16,7 +16,7 @@ enum type { COUNTER, GAUGE, GAUGE_NS };
 
 static const struct field {
 	const char *name;   /* in text and JSON */
-	const char *metric; /* behind "tickwheel_durable_" */
+	const char *metric; /* the part of the metric's name behind "tickwheel_durable_" */
 	size_t at;
 	enum type type;
 	const char *help;

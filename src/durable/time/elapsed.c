@@ -99,7 +99,7 @@ int twi_elapsed_open(struct tw_durable *set)
 		memcpy(clock.boot, set->boot, sizeof clock.boot);
 		clock.base_ns = distance(set) - clock.step_ns;
 	}
-	/* Callers read this, but only after the open. */
+	/* Callers read boot_base_ns, but only after the open. */
 	set->boot_base_ns = clock.base_ns;
 	if (!same)
 		return keep(set, &clock);
@@ -113,7 +113,8 @@ int twi_elapsed_follow(struct tw_durable *set)
 	int64_t step_ns;
 
 	/*
-	 * A wall clock that is not believed yet is not noted. RELAXED: only this thread changes it.
+	 * A wall clock that is not believed yet is not stored. RELAXED: only this thread changes
+	 * the state.
 	 */
 	if (!set->elapsed || twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED)
 		return 0;

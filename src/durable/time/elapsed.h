@@ -14,7 +14,10 @@
 
 #include "durable/set.h"
 
-/* The clock of the system, and the name of its boot, or "" if that cannot be read. */
+/*
+ * Returns the time of the system's clock CLOCK_BOOTTIME, or the name of its boot, or "" if that
+ * cannot be read.
+ */
 int64_t twi_elapsed_system_ns(void *context);
 void twi_elapsed_system_boot(char *ret, size_t size);
 
@@ -22,7 +25,7 @@ void twi_elapsed_system_boot(char *ret, size_t size);
  * Reads or makes the clock, after the store is opened. Returns 0, -EUCLEAN, or a code of the store.
  */
 int twi_elapsed_open(struct tw_durable *set);
-/* Notes a step of the wall clock, first in the store. Returns 0, or a code of the store. */
+/* Records a step of the wall clock, first in the store. Returns 0, or a code of the store. */
 int twi_elapsed_follow(struct tw_durable *set);
 
 #endif

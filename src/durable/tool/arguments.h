@@ -14,13 +14,13 @@ enum twi_tool_argument {
 
 struct twi_tool_arguments {
 	struct twi_tool_output output;
-	const char *path;              /* of a file; NULL: the timers are in a server */
+	const char *path;              /* name of a file, or NULL if the timers are in a server */
 	const char *postgres, *schema; /* the server's address, and the schema */
 	const char *redis,
 		*prefix;        /* the server's address, and the first part of the keys' names */
-	const char *user;       /* of Redis, or NULL */
-	unsigned long database; /* of Redis */
-	const char *command, *argument; /* argument: NULL: none */
+	const char *user;       /* user of Redis, or NULL */
+	unsigned long database; /* number of the database in Redis */
+	const char *command, *argument; /* name and argument of the command; no argument: NULL */
 	struct tw_durable_id id;        /* the argument, if it is an id */
 };
 
@@ -34,13 +34,13 @@ struct twi_tool_command {
 	int (*run)(void *store, const struct twi_tool_arguments *arguments);
 };
 
-/* postgres/run.c: the commands on a server. A NULL name ends the array. */
+/* postgres/run.c: the commands on a server. The last element has the name NULL. */
 extern const struct twi_tool_command twi_tool_server_commands[];
 /* Connects to the server and runs a command. Returns what a command returns. */
 int twi_tool_server_run(const struct twi_tool_command *command,
 			const struct twi_tool_arguments *arguments);
 
-/* redis/run.c: the same for Redis. */
+/* redis/run.c: the commands on Redis, and the function that runs one of them. */
 extern const struct twi_tool_command twi_tool_redis_commands[];
 int twi_tool_redis_command_run(const struct twi_tool_command *command,
 			       const struct twi_tool_arguments *arguments);

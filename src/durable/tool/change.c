@@ -51,12 +51,12 @@ static int store_open(struct twi_tool_file *file, const char *path, struct tw_du
 	return result;
 }
 
-/* The thing to change: a timer or a dead letter by its id, or a kind by its name. */
+/* What a command changes: a timer or a dead letter by its id, or a kind by its name. */
 struct wanted {
 	struct tw_durable_id id;
 	/* The second operation is tried if the first finds nothing. */
 	enum tw_durable_op_type first, second;
-	const char *kind; /* NULL: the id counts */
+	const char *kind; /* name of the kind, or NULL if the id counts */
 	bool paused;
 };
 

@@ -10,16 +10,19 @@
  * is open, or a code.
  */
 int twi_tool_cancel(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
-/* Makes a dead letter a timer that is due now. Returns the same codes. */
+/* Makes a dead letter a timer that is due now. Returns the codes of twi_tool_cancel. */
 int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_durable_id id);
 
 /*
  * Marks a kind as paused in the file, or removes the mark. The next process that opens the file
- * acts on the mark. Returns the same codes.
+ * acts on the mark. Returns the codes of twi_tool_cancel.
  */
 int twi_tool_pause(struct twi_tool_file *file, const char *path, const char *kind, bool paused);
 
-/* Returns the process that has the file open, or 0 if there is none, or it is not known. */
+/*
+ * Returns the number of the process that has the file open, or 0 if there is none, or it is not
+ * known.
+ */
 int twi_tool_holder(const char *path);
 
 /*

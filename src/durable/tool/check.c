@@ -29,7 +29,10 @@ static void defect(struct check *check, const char *what, struct tw_durable_id i
 	check->done.defects++;
 }
 
-/* Returns 1 if the timer is found by its id and has this deadline, 0 if not, or an error. */
+/*
+ * Looks a timer up. Returns 1 if it is found by its id and has this deadline, 0 if not, or an
+ * error.
+ */
 static int found(struct check *check, const struct tw_durable_row *row)
 {
 	struct tw_durable_row there;
@@ -40,7 +43,7 @@ static int found(struct check *check, const struct tw_durable_row *row)
 	return result == 1 ? there.due_ns == row->due_ns : result;
 }
 
-/* Returns 1 if the key names this timer, 0 if not, or an error. */
+/* Checks the key of a timer. Returns 1 if it names this timer, 0 if not, or an error. */
 static int key_names(struct check *check, const struct tw_durable_row *row)
 {
 	struct tw_durable_id id;
@@ -69,7 +72,10 @@ static int pending_check(struct check *check, enum twi_tool_table table,
 	return result < 0 ? result : 0;
 }
 
-/* Returns 1 if the statement finds a row of this place and serial, 0 if not, or an error. */
+/*
+ * Looks for a row in another table. Returns 1 if the statement finds a row of this place and
+ * serial, 0 if not, or an error.
+ */
 static int elsewhere(struct check *check, enum twi_sql sql, const struct tw_durable_row *row)
 {
 	sqlite3_stmt *statement = twi_database_statement(&check->file->database, sql);
@@ -118,8 +124,8 @@ static int row_check(void *to, const struct twi_tool_entry *entry)
 }
 
 /*
- * Returns 1 and the timer that a row of the table `moved` or `key` names, 0 if there is none, or an
- * error.
+ * Finds the timer that a row of the table `moved` or `key` names. Returns 1 and the timer, 0 if
+ * there is none, or an error.
  */
 static int target(struct check *check, struct tw_durable_id id, struct tw_durable_row *ret)
 {

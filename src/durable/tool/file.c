@@ -47,7 +47,7 @@ static int contents_read(struct twi_tool_file *file)
 		result = twi_meta_get(&file->database, &file->meta);
 	if (result == 0)
 		result = kinds_read(file);
-	/* INT64_MAX: the timer of any id may have moved. */
+	/* INT64_MAX: any timer may have moved, whatever its id. */
 	return result == 0 ? twi_timers_init(&file->timers, &file->database, INT64_MAX) : result;
 }
 
@@ -100,7 +100,7 @@ int twi_tool_new(const char *path)
 #define COLUMNS "bucket, serial, place, due, kind, attempt, version, started, key, payload, crc"
 
 enum {
-	ENDED = 11, /* the column after those of a row */
+	ENDED = 11, /* the number of the column that follows those of a row */
 };
 
 static const char *const walk_texts[TWI_TOOL_WALKS] = {

@@ -20,15 +20,15 @@ struct twi_tool_file {
 };
 
 /*
- * Returns 0; -ENOENT; -EEXIST if it is not a file of ours; -ENOTSUP if it has another version;
- * -EUCLEAN if it is damaged; or another code.
+ * Opens a file for reading. Returns 0; -ENOENT; -EEXIST if it is not a file of ours; -ENOTSUP if it
+ * has another version; -EUCLEAN if it is damaged; or another code.
  */
 int twi_tool_open(struct twi_tool_file *file, const char *path);
 void twi_tool_close(struct twi_tool_file *file);
 
 /*
- * Returns -EEXIST if the name of a new file is taken, or that of its log, which would be read as
- * part of the file.
+ * Checks the name of a new file. Returns -EEXIST if it is taken, or that of its log, which would be
+ * read as part of the file.
  */
 int twi_tool_new(const char *path);
 
@@ -37,7 +37,7 @@ enum twi_tool_table {
 	TWI_TOOL_INBOX,
 	TWI_TOOL_DEAD,
 	TWI_TOOL_TABLES,
-	/* Timers of both tables, in the order of bucket and serial. */
+	/* The timers of both tables, in the order of bucket and serial. */
 	TWI_TOOL_PENDING = TWI_TOOL_TABLES,
 	TWI_TOOL_WALKS,
 };
@@ -45,12 +45,12 @@ enum twi_tool_table {
 /* A row that a walk gives. */
 struct twi_tool_entry {
 	enum twi_tool_table table;
-	int error; /* -EUCLEAN: the row is damaged, and only its id is set */
+	int error; /* 0, or -EUCLEAN if the row is damaged; then only its id is set */
 	struct tw_durable_row row;
-	int64_t ended_ns; /* when it became a dead letter */
+	int64_t ended_ns; /* the time when it became a dead letter */
 };
 
-/* A result other than 0 ends the walk. */
+/* Receives a row. A result other than 0 ends the walk. */
 typedef int twi_tool_give(void *to, const struct twi_tool_entry *entry);
 
 /* Gives the rows of a table in the order of the file, except timers whose end is noted. */

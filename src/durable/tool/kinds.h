@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct twi_tool_kinds {
-	char **names; /* NULL: no such kind */
+	char **names; /* indexed by number; NULL if there is no such kind */
 	bool *paused;
 	size_t count; /* one more than the greatest number */
 };
@@ -22,9 +22,7 @@ void twi_tool_kinds_free(struct twi_tool_kinds *kinds);
 const char *twi_tool_kind(const struct twi_tool_kinds *kinds, uint32_t number);
 /* Returns the number of a kind, or 0 if there is none. No kind has the number 0. */
 uint32_t twi_tool_kind_number(const struct twi_tool_kinds *kinds, const char *name);
-/*
- * Returns whether the number is that of the kind `name`. If `name` is NULL, each number is wanted.
- */
+/* Returns true if the number is that of the kind `name`, or if `name` is NULL. */
 bool twi_tool_wanted(const struct twi_tool_kinds *kinds, const char *name, uint32_t number);
 bool twi_tool_any_paused(const struct twi_tool_kinds *kinds);
 

@@ -167,7 +167,7 @@ static bool has_nul(const char *text, size_t bytes)
 		size_t before = 0;
 
 		/*
-		 * Two backslashes are the text of one. So the escape counts only behind an even
+		 * In JSON two backslashes stand for one. So the escape counts only behind an even
 		 * number of them.
 		 */
 		while (at > text + before && at[-1 - (ptrdiff_t)before] == '\\')
@@ -206,7 +206,7 @@ int twi_tool_line_check(struct twi_tool_line *line, uint32_t needs, uint32_t may
 						  : rejected(line, "has a member of another line");
 }
 
-/* Returns the bytes that the line has as text or as digits, or none. */
+/* Returns the bytes that the line has as text or as hexadecimal digits, or none. */
 static const struct twi_tool_text *bytes_of(const struct twi_tool_line *line,
 					    enum twi_tool_member text, enum twi_tool_member hex)
 {

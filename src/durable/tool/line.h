@@ -13,7 +13,7 @@
 
 enum {
 	TWI_TOOL_FORMAT = 1,
-	TWI_TOOL_KEY_MAX = 255, /* the same as in the calls of tickwheel/durable.h */
+	TWI_TOOL_KEY_MAX = 255, /* as in the calls of tickwheel/durable.h */
 };
 
 /* The members that a line may have. */

@@ -28,7 +28,7 @@ static int print_row(struct listing *listing, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Count pending timers by kind and hour, and dead letters by kind. */
+/* Statements that count pending timers by kind and hour, and dead letters by kind. */
 static const char *const count_texts[2] = {
 	"SELECT kind, (due - (due < 0) * 3599999999999) / 3600000000000 AS hour, count(*) FROM"
 	" (SELECT kind, due FROM timer WHERE (bucket, serial) NOT IN"

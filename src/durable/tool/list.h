@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands that show what a file holds. They return 0, -ENOENT if nothing was found, or a code. */
+/*
+ * The commands that show what a file holds. They return 0, -ENOENT if nothing was found, or a code.
+ */
 #ifndef TWI_DURABLE_TOOL_LIST_H
 #define TWI_DURABLE_TOOL_LIST_H
 
@@ -13,7 +15,7 @@ struct twi_tool_output {
 	FILE *out;
 	bool json;
 	size_t limit;
-	const char *kind; /* NULL: all kinds */
+	const char *kind; /* name of the wanted kind, or NULL for all kinds */
 };
 
 /*

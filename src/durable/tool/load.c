@@ -17,7 +17,7 @@
 
 #define BIT TWI_TOOL_BIT
 
-/* The members that lines of each sort must have, and those that they may have. */
+/* The members that each sort of line must have, and those that it may have. */
 #define CLOCK_BITS (BIT(TWI_TOOL_BOOT) | BIT(TWI_TOOL_BASE) | BIT(TWI_TOOL_STEP))
 #define HEAD_BITS                                                                                  \
 	(BIT(TWI_TOOL_DUMP) | BIT(TWI_TOOL_SERIAL) | BIT(TWI_TOOL_CLEAN) | BIT(TWI_TOOL_KINDS))
@@ -30,7 +30,7 @@
 	 BIT(TWI_TOOL_PAYLOAD_HEX))
 
 struct load {
-	const char *dump; /* its name, for messages */
+	const char *dump; /* name of the dump, for messages */
 	FILE *in;
 	char *text; /* the line that was read last */
 	size_t room;
@@ -41,11 +41,11 @@ struct load {
 	struct twi_database database;
 	struct twi_timers timers;
 	struct twi_meta meta;
-	char **kinds; /* index: the number minus 1 */
+	char **kinds; /* names of the kinds; the index is the number minus 1 */
 	size_t kind_count;
 };
 
-/* Prints what is wrong with the line. */
+/* Prints the error of the line. */
 static int rejected(const struct load *load, const char *wrong)
 {
 	fprintf(stderr, "tickwheel-durable: %s:%" PRIu64 ": the line %s\n", load->dump,
@@ -100,7 +100,7 @@ static int kind_add(struct load *load, const char *name)
 	return twi_kind_add(&load->database, (uint32_t)load->kind_count, name);
 }
 
-/* Returns 0 if there is no such kind. */
+/* Returns the number of a kind, or 0 if there is no such kind. */
 static uint32_t kind_number(const struct load *load, const char *name)
 {
 	for (size_t i = 0; i < load->kind_count; i++)
@@ -201,7 +201,7 @@ static int dead_read(struct load *load, const struct tw_durable_row *row)
 			   : result;
 }
 
-/* Returns 1 if a timer has the key, 0 if not, or an error. */
+/* Looks the key of a timer up. Returns 1 if another timer has it, 0 if not, or an error. */
 static int key_taken(struct load *load, const struct tw_durable_row *row)
 {
 	struct tw_durable_id id;

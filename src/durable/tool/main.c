@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The program tickwheel-durable: shows, checks, copies and changes durable timers, in a file, in PostgreSQL or in Redis. */
+/*
+ * The program tickwheel-durable: shows, checks, copies and changes durable timers, in a file, in
+ * PostgreSQL or in Redis.
+ */
 #include "durable/tool/arguments.h"
 #include "durable/tool/change.h"
 #include "durable/tool/check.h"
@@ -98,7 +101,7 @@ static bool server_option_read(int option, const char *text, struct twi_tool_arg
 	return place != NULL || (option == 'd' && database_read(text, &ret->database));
 }
 
-/* Returns false if the usage is wrong. */
+/* Reads the options. Returns false if the usage is wrong. */
 static bool options_read(int count, char **texts, struct twi_tool_arguments *ret)
 {
 	static const struct option options[] = {
@@ -130,7 +133,7 @@ static bool options_read(int count, char **texts, struct twi_tool_arguments *ret
 	return true;
 }
 
-/* One kind of store, and its own options only. */
+/* Returns false if the options name more than one store, or an option of another kind of store. */
 static bool servers_right(const struct twi_tool_arguments *arguments)
 {
 	bool of_redis =
@@ -326,7 +329,7 @@ static int file_run(const struct twi_tool_command *command,
 		    const struct twi_tool_arguments *arguments)
 {
 	struct twi_tool_file file;
-	/* A load makes the file. */
+	/* A load makes the file; all other commands need it. */
 	bool there = command->run != load_run;
 	int result = there ? twi_tool_open(&file, arguments->path) : 0;
 
@@ -371,7 +374,7 @@ static enum exit_code run(const struct twi_tool_command *command,
 	return result == 0 ? EXIT_GOOD : EXIT_NOT;
 }
 
-/* Whether the store needs what the program was built without. */
+/* Returns whether the store needs a library that the program was built without. */
 static bool built_without(const struct twi_tool_arguments *arguments)
 {
 	const char *missing = NULL;

@@ -9,17 +9,17 @@
 #include "durable/tool/file.h"
 
 struct twi_tool_progress {
-	const char *what; /* NULL: there is no terminal */
-	uint64_t total;   /* 0: unknown, and then there is a count and no bar */
+	const char *what; /* name of the work, or NULL if there is no terminal */
+	uint64_t total;   /* 0 if the total is unknown; then there is a count and no bar */
 	unsigned calls;
-	int64_t shown_s; /* when the bar was written last, or the work began */
+	int64_t shown_s; /* the time when the bar was written last, or the work began */
 	bool written;
 };
 
 void twi_tool_progress_begin(struct twi_tool_progress *progress, const char *what, uint64_t total);
-/* The same for all rows of a file. If there is a terminal, counts them. */
+/* Begins a bar for all rows of a file. If there is a terminal, counts them. */
 int twi_tool_progress_rows(struct twi_tool_progress *progress, struct twi_tool_file *file);
-/* Called for each piece of work. Looks at the clock only in each 4,096th call. */
+/* Counts pieces of work. Looks at the clock only in each 4,096th call. */
 void twi_tool_progress(struct twi_tool_progress *progress, uint64_t count);
 /* Clears the line. */
 void twi_tool_progress_end(struct twi_tool_progress *progress);

@@ -9,7 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A timer with an attempt that began and did not end is printed as "started", as with a file. */
+/*
+ * The columns of a timer and of a dead letter. If an attempt began and did not end, the timer is
+ * printed as "started", as it is from a file.
+ */
 #define COLUMNS "place, serial, due, attempt, version, kind, open, key, payload"
 #define COLUMNS_DEAD "place, serial, due, attempt, version, kind, false, key, payload, ended"
 
@@ -58,8 +61,8 @@ static int row_print(void *to, const PGresult *from)
 }
 
 /*
- * Adds the number of the wanted kind as an argument, 0 for all kinds. Returns false if there is no
- * kind of this name.
+ * Adds the number of the wanted kind as an argument, or 0 for all kinds. Returns false if there is
+ * no kind of this name.
  */
 static bool kind_argument(struct listing *listing)
 {
@@ -119,8 +122,8 @@ int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_
 }
 
 /*
- * An index has the free timers of each kind in order. There are few claimed timers, so these are
- * sorted.
+ * An index has the free timers of each kind in the order of deadlines. There are few claimed
+ * timers, so these are sorted.
  */
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output)
 {
@@ -194,8 +197,8 @@ int twi_tool_server_find(struct twi_tool_server *server, const struct twi_tool_o
 }
 
 /*
- * Prints the head. It has a serial above all others, so that a file made from the dump gives no
- * serial away twice.
+ * Prints the head. Its serial is above all others, so that a file made from the dump assigns no
+ * serial twice.
  */
 static int head_print(void *to, const PGresult *from)
 {

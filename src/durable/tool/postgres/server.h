@@ -14,7 +14,7 @@
 struct twi_tool_server {
 	PGconn *connection;
 	const char *schema;
-	struct twi_values values; /* the arguments of the next statement */
+	struct twi_values values; /* arguments of the next statement */
 	struct twi_tool_kinds kinds;
 };
 
@@ -32,7 +32,7 @@ void twi_tool_server_close(struct twi_tool_server *server);
 int twi_tool_server_rows(struct twi_tool_server *server, const char *text,
 			 int (*give)(void *to, const PGresult *row), void *to);
 
-/* Like the functions of list.h and dump.h. */
+/* Do the same as the functions of list.h and dump.h, for a server. */
 int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_output *output);
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output);
 int twi_tool_server_dead(struct twi_tool_server *server, const struct twi_tool_output *output);
@@ -50,8 +50,8 @@ int twi_tool_server_sessions(struct twi_tool_server *server, const struct twi_to
 int twi_tool_server_check(struct twi_tool_server *server, const struct twi_tool_output *output);
 
 /*
- * Return 0, -ENOENT if there is no such timer, dead letter or kind, -EBUSY if the timer runs now,
- * or a code.
+ * Change a timer, a dead letter or a kind. Return 0, -ENOENT if there is no such timer, dead letter
+ * or kind, -EBUSY if the timer runs now, or a code.
  */
 int twi_tool_server_cancel(struct twi_tool_server *server, struct tw_durable_id id);
 int twi_tool_server_revive(struct twi_tool_server *server, struct tw_durable_id id);

@@ -24,8 +24,8 @@ struct listing {
 };
 
 /*
- * Whether a dump leaves a row out: it has the row already, or the timer was scheduled after the dump's
- * head had named the first serial that is not given out. 0, 1 or -ENOMEM.
+ * Whether a dump leaves a row out: it has the row already, or the timer was scheduled after the
+ * dump's head had named the first serial that is not given out. 0, 1 or -ENOMEM.
  */
 static int left_out(struct listing *listing, uint64_t serial)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers in Redis, as the program shows and changes them. It is no session: it claims nothing,
- * and processes with timers do not notice it. What the server says of a failure goes to stderr.
+ * Durable timers in Redis, as the program shows and changes them. It is no session: it claims
+ * nothing, and processes with timers do not notice it. What the server says of a failure goes to
+ * stderr.
  *
- * Each step of a command is one script, so it sees one moment. A command that reads all timers takes
- * many: a timer that is moved meanwhile may come twice or not at all.
+ * Each step of a command is one script, so it sees one moment. A command that reads all timers
+ * takes many: a timer that is moved meanwhile may come twice or not at all.
  */
 #ifndef TWI_DURABLE_TOOL_REDIS_REDIS_H
 #define TWI_DURABLE_TOOL_REDIS_REDIS_H
@@ -38,7 +39,10 @@ struct twi_tool_redis {
 int twi_tool_redis_open(struct twi_tool_redis *redis, const struct twi_tool_arguments *arguments);
 void twi_tool_redis_close(struct twi_tool_redis *redis);
 
-/* Runs a script with the arguments that twi_redis_link_begin() began. 0 and *ret, which the caller frees. */
+/*
+ * Runs a script with the arguments that twi_redis_link_begin() began. 0 and *ret, which the caller
+ * frees.
+ */
 int twi_tool_redis_run(struct twi_tool_redis *redis, enum twi_tool_redis_script script,
 		       redisReply **ret);
 
@@ -63,7 +67,10 @@ int twi_tool_redis_cancel(struct twi_tool_redis *redis, struct tw_durable_id id)
 int twi_tool_redis_revive(struct twi_tool_redis *redis, struct tw_durable_id id);
 int twi_tool_redis_pause(struct twi_tool_redis *redis, const char *kind, bool paused);
 
-/* Gives dead letters of the kinds that are wanted, in the order of their ids, with the time of their end. */
+/*
+ * Gives dead letters of the kinds that are wanted, in the order of their ids, with the time of
+ * their end.
+ */
 int twi_tool_redis_letters(struct twi_tool_redis *redis,
 			   int (*give)(void *to, const struct tw_durable_row *row,
 				       int64_t ended_ns),
