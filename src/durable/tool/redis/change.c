@@ -5,7 +5,7 @@
 
 #define SIGN_4 (UINT32_C(1) << 31)
 
-/* As change.lua and pause.lua return them. */
+/* The results of change.lua and pause.lua. */
 enum outcome {
 	DONE,
 	ABSENT,
@@ -29,7 +29,7 @@ static int timer_change(struct twi_tool_redis *redis, const char *what, struct t
 {
 	struct twi_arguments *arguments = twi_redis_link_begin(&redis->store.link);
 
-	/* Places have 32 bits here. */
+	/* In Redis a place has 32 bits, so no timer there has this id. */
 	if ((int64_t)id.place != (int32_t)id.place)
 		return -ENOENT;
 	twi_arguments_text(arguments, what);

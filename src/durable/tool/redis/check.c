@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Numbers of tables in KEYS, for page.lua. */
+/* The tables of durable timers. Each number is the index of the table's key in KEYS of page.lua. */
 enum table {
 	SESSION = 2,
 	BEAT,
@@ -23,7 +23,7 @@ enum table {
 
 static const struct {
 	enum table table;
-	bool rows; /* timers or dead letters */
+	bool rows; /* the rows are timers or dead letters, and count as checked rows */
 } tables[] = {
 	{TIMER, true}, {RUN, false},    {FREE, false},  {HELD, false},    {KEY, false},
 	{DEAD, true},  {BURIED, false}, {ENDED, false}, {SESSION, false}, {BEAT, false},
@@ -31,12 +31,15 @@ static const struct {
 
 struct check {
 	struct twi_tool_redis *redis;
-	FILE *out; /* of defects */
+	FILE *out; /* receives a line for each defect */
 	struct twi_tool_progress progress;
 	uint64_t rows, defects;
 };
 
-/* One page of a table. *cursor is the next one: "0" if there is none. */
+/*
+ * Checks one page of a table. `cursor` names the page. Afterwards it names the next one, or is "0"
+ * if there is none.
+ */
 static int page_check(struct check *check, enum table table, bool rows, char (*cursor)[32])
 {
 	enum { PER_PAGE = 200, FIRST = 2 };

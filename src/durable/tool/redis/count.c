@@ -10,7 +10,10 @@
 
 #define HOUR INT64_C(3600000000000)
 
-/* Timers of a kind in an hour; dead letters have no hour. */
+/*
+ * How many timers of a kind are due in an hour, or how many dead letters a kind has. Dead letters
+ * have no hour.
+ */
 struct group {
 	uint32_t kind;
 	bool dead;
@@ -57,7 +60,10 @@ static void groups_print(struct groups *groups, const struct twi_tool_redis *red
 	for (size_t i = 0; i < groups->count; i++) {
 		const struct group *group = &groups->all[i];
 
-		/* The same group from another list. */
+		/*
+		 * Free and held timers are counted apart, so two entries may be of the same group.
+		 * Adds this one to the next.
+		 */
 		if (i + 1 < groups->count && compare(group, group + 1) == 0) {
 			groups->all[i + 1].count += group->count;
 			continue;
@@ -67,13 +73,16 @@ static void groups_print(struct groups *groups, const struct twi_tool_redis *red
 	}
 }
 
-/* The hour that a time is in, also before 1970. */
+/* Returns the hour that a time lies in. Hours before 1970 are negative. */
 static int64_t hour_of(int64_t ns)
 {
 	return ns / HOUR - (ns % HOUR < 0);
 }
 
-/* The beginning of an hour, as far as there is one. */
+/*
+ * Returns the time when an hour begins. If that time does not fit into 64 bits, returns the nearest
+ * time that does.
+ */
 static int64_t hour_begin(int64_t hour)
 {
 	int64_t begin;
@@ -83,7 +92,10 @@ static int64_t hour_begin(int64_t hour)
 	return hour < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* Counts an hour, and tells the hour of the next timer. 1: there is none. */
+/*
+ * Counts the free timers of a kind from `from_ns` to before `to_ns`. Sets `*ret_next` to the hour
+ * of the first free timer from `to_ns` on. Returns 1 if there is none, 0, or an error.
+ */
 static int hour_count(struct twi_tool_redis *redis, uint32_t kind, int64_t from_ns, int64_t to_ns,
 		      uint64_t *ret_count, int64_t *ret_next)
 {
@@ -109,7 +121,10 @@ static int hour_count(struct twi_tool_redis *redis, uint32_t kind, int64_t from_
 	return error;
 }
 
-/* Free timers are listed by kind and deadline: only hours that have some are counted. */
+/*
+ * Adds the groups of a kind's free timers. The server lists free timers by kind and deadline, so
+ * hours without any are skipped.
+ */
 static int free_count(struct twi_tool_redis *redis, struct groups *groups, uint32_t kind)
 {
 	struct group group = {.kind = kind};
@@ -146,7 +161,7 @@ static int groups_read(struct twi_tool_redis *redis, struct groups *groups)
 
 	for (size_t i = 0; i < kinds && error == 0; i++)
 		error = free_count(redis, groups, redis->store.to_server[i]);
-	/* Without kinds only those that sessions hold are given. */
+	/* While no kind is wanted, twi_redis_near() gives only the timers that sessions hold. */
 	redis->store.kind_count = 0;
 	if (error == 0)
 		error = twi_redis_near(&redis->store, NULL, INT64_MAX, SIZE_MAX, held_note, groups);

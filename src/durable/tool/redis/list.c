@@ -19,13 +19,14 @@ struct listing {
 	struct twi_tool_redis *redis;
 	const struct twi_tool_output *output;
 	struct twi_tool_progress progress;
-	struct twi_tool_seen *seen; /* by a dump; else NULL */
+	struct twi_tool_seen *seen; /* serials that the dump has written; NULL if this is no dump */
 	uint64_t count;
 };
 
 /*
- * Whether a dump leaves a row out: it has the row already, or the timer was scheduled after the
- * dump's head had named the first serial that is not given out. 0, 1 or -ENOMEM.
+ * Returns 1 if a dump leaves a row out, 0 if not, or -ENOMEM. A dump leaves out a row that it has
+ * written already. It also leaves out a timer that was scheduled after the dump's head was printed:
+ * the head names the first serial that was not assigned by then.
  */
 static int left_out(struct listing *listing, uint64_t serial)
 {
@@ -52,7 +53,7 @@ static int timer_print(void *to, const struct tw_durable_row *row)
 	return row_print(to, row, NULL);
 }
 
-/* 1: these were enough. */
+/* Prints a dead letter. Returns 1 if the limit of the output is reached, 0, or an error. */
 static int letter_print(void *to, const struct tw_durable_row *row, int64_t ended_ns)
 {
 	struct listing *listing = to;
@@ -128,7 +129,10 @@ int twi_tool_redis_dead(struct twi_tool_redis *redis, const struct twi_tool_outp
 	return twi_tool_redis_letters(redis, letter_print, &listing);
 }
 
-/* A timer or its dead letter, as rows.lua has found it. */
+/*
+ * Prints a timer, or its dead letter, from the rows that rows.lua has found. Returns -ENOENT if
+ * there is neither.
+ */
 static int found_print(struct listing *listing, const char *serial, redisReply *const *found,
 		       const struct tw_durable_id *id)
 {

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A reply is waited for a quarter of it. */
+/*
+ * The length of a session, as the link to the server needs it. The program has no session; the link
+ * waits a quarter of this time for a reply.
+ */
 #define PATIENCE_NS INT64_C(120000000000)
 
 static void print_notice(void *context, const char *text)
@@ -39,7 +42,10 @@ int twi_tool_redis_run(struct twi_tool_redis *redis, enum twi_tool_redis_script 
 	return twi_redis_link_run_text(&redis->store.link, redis->texts[script], ret);
 }
 
-/* The server's numbers stand for themselves. */
+/*
+ * Makes the tables that translate numbers of kinds. The program uses the server's numbers, so each
+ * number is translated to itself.
+ */
 static int numbers_make(struct twi_redis *store, size_t count)
 {
 	store->number_count = count;
@@ -125,7 +131,10 @@ int twi_tool_redis_open(struct twi_tool_redis *redis, const struct twi_tool_argu
 	link->door = (struct twi_redis_door){
 		.address = copy(arguments->redis, &good),
 		.user = copy(arguments->user, &good),
-		/* Not an option: other users of the machine see those. */
+		/*
+		 * The password is not an option, because other users of the machine see the
+		 * options.
+		 */
 		.password = copy(getenv("REDISCLI_AUTH"), &good),
 		.database = (int)arguments->database,
 	};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers in Redis, as the program shows and changes them. It is no session: it claims
- * nothing, and processes with timers do not notice it. What the server says of a failure goes to
+ * Shows and changes durable timers in Redis. The program has no session: it claims nothing, and
+ * processes with timers do not notice it. If the server reports an error, the message goes to
  * stderr.
  *
- * Each step of a command is one script, so it sees one moment. A command that reads all timers
- * takes many: a timer that is moved meanwhile may come twice or not at all.
+ * Each step of a command is one script, so it sees the timers as they are at one moment. A command
+ * that reads all timers needs many steps. So if a timer is moved meanwhile, such a command may find
+ * it twice or not at all.
  */
 #ifndef TWI_DURABLE_TOOL_REDIS_REDIS_H
 #define TWI_DURABLE_TOOL_REDIS_REDIS_H
@@ -14,7 +15,7 @@
 #include "durable/tool/arguments.h"
 #include "durable/tool/kinds.h"
 
-/* The scripts of lua/, after the common part of the store's. */
+/* The scripts in the folder lua/. Each is run behind the common part of the store's scripts. */
 enum twi_tool_redis_script {
 	TWI_TOOL_REDIS_CHANGE,
 	TWI_TOOL_REDIS_HOUR,
@@ -28,28 +29,36 @@ enum twi_tool_redis_script {
 extern const char *const *const twi_tool_redis_lines[TWI_TOOL_REDIS_LINES_COUNT];
 
 struct twi_tool_redis {
-	struct twi_redis store; /* its numbers of kinds are those of the server */
+	struct twi_redis store; /* kinds have the same numbers here as in the server */
 	struct twi_tool_kinds kinds;
 	bool all;        /* timers of all kinds are wanted */
-	uint64_t serial; /* the first one that is not given out */
+	uint64_t serial; /* the first serial that was not assigned when the program connected */
 	char *texts[TWI_TOOL_REDIS_LINES_COUNT];
 };
 
-/* 0; -ENOENT: there are no timers of this prefix; or a code of durable/redis/errors.h. */
+/*
+ * Connects. Returns 0, -ENOENT if there are no timers of this prefix, or a code of
+ * durable/redis/errors.h.
+ */
 int twi_tool_redis_open(struct twi_tool_redis *redis, const struct twi_tool_arguments *arguments);
 void twi_tool_redis_close(struct twi_tool_redis *redis);
 
 /*
- * Runs a script with the arguments that twi_redis_link_begin() began. 0 and *ret, which the caller
- * frees.
+ * Runs a script with the arguments that were added since twi_redis_link_begin(). Returns 0 and
+ * *ret, which the caller frees, or an error.
  */
 int twi_tool_redis_run(struct twi_tool_redis *redis, enum twi_tool_redis_script script,
 		       redisReply **ret);
 
-/* Reads give timers of this kind only (NULL: of each). False: there is none of this name. */
+/*
+ * Lets the following reads give only timers of this kind, or of each kind if it is NULL. Returns
+ * false if there is no kind of this name.
+ */
 bool twi_tool_redis_want(struct twi_tool_redis *redis, const char *kind);
 
-/* list.c, count.c, check.c, sessions.c: as the functions of list.h, dump.h and check.h. */
+/*
+ * list.c, count.c, check.c: do the same as the functions of list.h, dump.h and check.h, for Redis.
+ */
 int twi_tool_redis_check(struct twi_tool_redis *redis, const struct twi_tool_output *output);
 int twi_tool_redis_count(struct twi_tool_redis *redis, const struct twi_tool_output *output);
 int twi_tool_redis_list(struct twi_tool_redis *redis, const struct twi_tool_output *output);
@@ -59,17 +68,20 @@ int twi_tool_redis_show(struct twi_tool_redis *redis, const struct twi_tool_outp
 			struct tw_durable_id id);
 int twi_tool_redis_find(struct twi_tool_redis *redis, const struct twi_tool_output *output,
 			const char *key);
-/* Processes that share the timers. */
+/* sessions.c: prints the processes that have a session, and how many timers each has. */
 int twi_tool_redis_sessions(struct twi_tool_redis *redis, const struct twi_tool_output *output);
 
-/* change.c: -ENOENT: there is none; -EBUSY: the timer runs now. */
+/*
+ * change.c: change a timer, a dead letter or a kind. Return 0, -ENOENT if there is none, -EBUSY if
+ * the timer runs now, or an error.
+ */
 int twi_tool_redis_cancel(struct twi_tool_redis *redis, struct tw_durable_id id);
 int twi_tool_redis_revive(struct twi_tool_redis *redis, struct tw_durable_id id);
 int twi_tool_redis_pause(struct twi_tool_redis *redis, const char *kind, bool paused);
 
 /*
- * Gives dead letters of the kinds that are wanted, in the order of their ids, with the time of
- * their end.
+ * Gives the dead letters of the wanted kinds, in the order of their ids, each with the time when it
+ * ended.
  */
 int twi_tool_redis_letters(struct twi_tool_redis *redis,
 			   int (*give)(void *to, const struct tw_durable_row *row,

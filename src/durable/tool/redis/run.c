@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands of the program for timers in Redis. */
+/* The commands of the program on timers in Redis. */
 #include "durable/tool/redis/redis.h"
 
 #include <errno.h>

@@ -6,10 +6,13 @@
 
 enum { ROOM_FIRST = 1024 };
 
-/* Fibonacci hashing: D. E. Knuth, The Art of Computer Programming, volume 3, section 6.4. */
+/*
+ * The multiplier of Fibonacci hashing (D. E. Knuth, The Art of Computer Programming, volume 3,
+ * section 6.4).
+ */
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 
-/* Where a serial is, or belongs. */
+/* Returns the place of a serial in the table, or the free place where it belongs. */
 static uint64_t *place_of(const struct twi_tool_seen *seen, uint64_t serial)
 {
 	size_t at = (size_t)((serial * GOLDEN) >> 20) & (seen->room - 1);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Timers that a session has claimed and not started. */
+/* Counts the timers that a session has claimed and not started. */
 static int waiting_count(struct twi_tool_redis *redis, const redisReply *session, uint64_t *ret)
 {
 	char place[20];

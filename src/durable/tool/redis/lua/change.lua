@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- An operator's change of one timer. ARGV: id, what ('cancel', 'revive'), serial, place. Returns 0: done; 1: there is none; 2: it
--- runs now. It follows commit.lua, but needs no session.
+-- Cancels a timer or dead letter, or revives a dead letter, for an operator. ARGV: id, change ('cancel' or 'revive'),
+-- serial, place. Returns 0 if it was done, 1 if there is no such timer or dead letter, 2 if the timer runs now. Makes
+-- the same writes as commit.lua, but needs no session.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
@@ -45,8 +46,8 @@ if ARGV[2] == 'cancel' then
 		return 0
 	end
 elseif is_letter and not value then
-	-- The first write may be refused for want of memory: then nothing is done. Its key stays with the dead letter: another timer
-	-- may have it by now.
+	-- If the server has no memory, it refuses the first write, and nothing is changed. The revived timer has no
+	-- key, because another timer may have the key by now.
 	value = ns_of(now) .. sub(letter, 25, 36) .. '\0' .. sub(letter, 38 + byte(letter, 37))
 	call('HSET', TIMER, serial, value)
 	call('ZADD', FREE, 0, member_of(NONE, value, serial))

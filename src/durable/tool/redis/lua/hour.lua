@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- How many free timers of a kind are due in a time. ARGV: id, kind (4 bytes), from, to (8 bytes each, as in a row). Returns how many,
--- and the deadline of the first one after them ('': there is none).
+-- Counts the free timers of a kind that are due from one time to before another. ARGV: id, kind (4 bytes), the two
+-- times (8 bytes each, as in a row). Returns the number, and the deadline of the first free timer from the second
+-- time on, or '' if there is none.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- What is here. Returns its id, the first serial that is not given out, and of each kind its number, its name and whether it is paused;
--- or nothing: there are no timers.
+-- Describes the timers of a prefix. Returns their id, the first serial that was not assigned yet, and for each kind its
+-- number, its name, and 1 if it is paused. Returns nothing if there are no timers.
 local refusal = unsound()
 if refusal then
 	return refusal

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Some rows of one table, and what is wrong with them. ARGV: id, table (its number in KEYS), cursor, about how many. Returns the next
--- cursor ('0': that were all), how many rows there were, and a text for each defect: serial or name, ': ', what it is.
+-- Checks one page of a table. ARGV: id, table (the index of its key in KEYS), cursor of the page, about how many
+-- rows. Returns the cursor of the next page ('0' after the last), the number of rows, and a text for each defect:
+-- serial or name, then ': ' and the defect.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
@@ -14,7 +15,7 @@ for _, kind in ipairs(call('HVALS', KIND)) do
 end
 
 local function decimal(serial)
-	-- A number of 64 bits, ten digits of which Lua cannot hold: digit by digit.
+	-- Lua's numbers hold 53 bits, and a serial has 64. So the digits are computed one by one, from two halves.
 	local high, low = number('>I4I4', serial)
 	local text = ''
 	while high > 0 or low > 0 do
@@ -83,7 +84,7 @@ local function letter_check(serial, letter)
 	end
 end
 
--- A member of a list: its serial is at its end.
+-- Checks a member of a sorted set. The last 8 bytes of a member are the serial of its row.
 local function member_check(member, score, row)
 	local serial = sub(member, -8)
 	if call('HEXISTS', row, serial) == 0 then

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Pauses a kind, or takes that back. ARGV: id, kind, '1': pause. Returns 1: there is no such kind.
+-- Pauses or resumes a kind. ARGV: id, kind, '1' to pause. Returns 0 if it was done, 1 if there is no such kind.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

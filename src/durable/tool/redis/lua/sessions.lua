@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- All sessions. ARGV: id. Returns for each its number (8 bytes), its name, the microseconds that it has left, and how many timers it
--- has.
+-- Lists all sessions. ARGV: id. Returns for each session its number (8 bytes), its name, the microseconds until it
+-- ends, and how many timers it has claimed.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
