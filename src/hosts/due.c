@@ -45,8 +45,8 @@ static struct twi_host_due_link *merge(struct twi_host_due_link *left,
 }
 
 /*
- * A merge sort without recursion. chain[i] is empty or holds 2^i sorted timers, like bit i of a
- * binary counter. 64 chains are enough for all timers that fit into memory.
+ * Sorts a chain by a merge sort without recursion. chain[i] is empty or holds 2^i sorted timers,
+ * like bit i of a binary counter. 64 chains are enough for all timers that fit into memory.
  */
 static struct twi_host_due_link *sorted(struct twi_host_due_link *rest)
 {

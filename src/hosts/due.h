@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Must be a member of the host's timer. */
+/* The links and keys of a timer in the list. It must be a member of the host's timer. */
 struct twi_host_due_link {
 	/*
 	 * The first key of the order. libuv: the timer's time in ms; libevent: the number of its
@@ -45,10 +45,10 @@ static inline bool twi_host_due_before(const struct twi_host_due_link *left,
 	       (left->when == right->when && left->order < right->order);
 }
 
-/* Cost: O(1). The list is sorted before its first timer is taken. */
+/* Appends a timer. The list is sorted only before its first timer is taken. Cost: O(1). */
 void twi_host_due_append(struct twi_host_due_list *list, struct twi_host_due_link *link);
 
-/* Cost: O(1). */
+/* Removes a timer. Cost: O(1). */
 void twi_host_due_remove(struct twi_host_due_list *list, struct twi_host_due_link *link);
 
 /* Returns the timer that runs first, or NULL. Cost: O(1), or O(n log n) if the list is unsorted. */

@@ -38,7 +38,8 @@ struct tw_event {
 	struct twi_host_due_link due; /* its place in the list, while it is due or active */
 	struct tw_handle handle;
 	uint64_t when_us;
-	uint64_t filed_us; /* if FLAG_FILED: its time in the engine, never after when_us */
+	/* if FLAG_FILED: the time for which the engine has it, never after when_us */
+	uint64_t filed_us;
 	uint64_t interval_us;
 	unsigned flags;
 	short what;   /* EV_PERSIST or 0 */
@@ -51,7 +52,7 @@ struct tw_events {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	struct twi_host_due_list due;
-	uint64_t armed_us; /* the driver's time; UINT64_MAX: not set */
+	uint64_t armed_us; /* the driver's time, or UINT64_MAX if it is not set */
 	uint64_t now_us;   /* the time of the pass */
 	uint64_t queued;   /* polls and activations so far; the due list is sorted by it */
 	uint64_t opened;
@@ -124,8 +125,8 @@ static void driver_arm(struct tw_events *events, uint64_t when_us)
 }
 
 /*
- * Keeps the number of waiting events. If there are none, stops the driver, so that the base can end
- * its loop when it has nothing else to wait for.
+ * Counts the event as waiting, or no longer, after a change of its flags. If no event waits, stops
+ * the driver, so that the base can end its loop when it has nothing else to wait for.
  */
 static void count(struct tw_event *event, unsigned before)
 {
@@ -171,7 +172,7 @@ static int file_inside(struct tw_event *event)
 	return 0;
 }
 
-/* Opens a bracket of the engine, except during a pass, which has opened one. */
+/* Enters the engine's loop (tw_loop_enter), except during a pass, which has entered it. */
 static int enter(const struct tw_events *events)
 {
 	return events->running ? 0 : tw_loop_enter(events->engine);
@@ -231,8 +232,9 @@ static void make_due(struct tw_event *event, uint64_t order, short result)
 }
 
 /*
- * Runs in a poll, at the time for which the event was filed. If it must be filed again for a later
- * time, and there is no memory, it becomes due too early.
+ * Makes a filed event due, or files it again. The engine calls it in a poll, at the time for which
+ * the event was filed. If the event must be filed again for a later time, and there is no memory,
+ * it becomes due too early.
  */
 static void event_found(struct tw_handle self, void *argument)
 {
@@ -253,8 +255,8 @@ static void event_found(struct tw_handle self, void *argument)
 }
 
 /*
- * Sets the next run of a persistent event: one interval after the time of this run. If that has
- * passed, one interval from now.
+ * Files a persistent event for its next run: one interval after the time of this run. If that time
+ * has passed, one interval from now.
  */
 static void persist(struct tw_event *event)
 {
@@ -269,7 +271,7 @@ static void persist(struct tw_event *event)
 	(void)file(event);
 }
 
-/* The callback may free the event. */
+/* Runs a due event. Does not use the event afterwards, because the callback may free it. */
 static void event_run(struct tw_event *event)
 {
 	undue(event);
@@ -302,7 +304,8 @@ static void events_free(struct tw_events *events)
 }
 
 /*
- * If due events are left, makes the driver run again at once. Otherwise sets it to the next event.
+ * Ends a pass. If due events are left, makes the driver run again at once. Otherwise sets it to the
+ * next event.
  */
 static void pass_end(struct tw_events *events)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts which timers of a loop are active, opens and closes brackets, and sets the driver's time.
+ * Counts which timers of a loop are active, enters and leaves the engine's loop, and sets the
+ * driver's time.
  */
 #include "hosts/uv_loop.h"
 

@@ -21,7 +21,9 @@ static tw_callback timer_found;
 
 static const struct tw_kind timer_kind = TW_KIND_OWNER_ONLY(timer_found, NULL);
 
-/* Must be called in a bracket. Returns 0 or an error code. */
+/*
+ * Files a timer in the engine. Must be called in a bracket (uv_loop.h). Returns 0 or an error code.
+ */
 static int file_inside(struct timer *timer)
 {
 	int64_t at_ns = deadline_ns(timer->due.when);
@@ -46,9 +48,10 @@ static void make_due(struct timer *timer)
 }
 
 /*
- * Runs in a poll, at the time for which the timer was filed. Its callback runs when the poll is
- * over. If the timer was started again for a later time meanwhile, it is filed again. If there is
- * no memory for that, the callback runs early, which is better than never.
+ * Makes a filed timer due, so that its callback runs when the poll is over. The engine calls it in
+ * a poll, at the time for which the timer was filed. If the timer was started again for a later
+ * time meanwhile, files it again. If there is no memory for that, the callback runs early, which is
+ * better than never.
  */
 static void timer_found(struct tw_handle self, void *argument)
 {

@@ -19,7 +19,7 @@ enum { NS_PER_MS = 1000000 };
  */
 #define UV_READY_ONLY 0x013000u
 
-/* Returns when the loop must poll next, in its own time; UINT64_MAX: no timer is active. */
+/* Returns when the loop must poll next, in its own time, or UINT64_MAX if no timer is active. */
 static uint64_t next_due(const struct tw_uv_timers *timers)
 {
 	int64_t due_ns = timers->active == 0 ? -1 : tw_engine_next_due(timers->engine);
@@ -52,7 +52,10 @@ static struct timer *timer_of(struct twi_host_due_link *link)
 	return (struct timer *)(void *)((char *)link - offsetof(struct timer, due));
 }
 
-/* The callback may close the timer, but its memory stays until the loop closes handles. */
+/*
+ * Runs a due timer. The callback may close the timer, but its memory stays until the loop closes
+ * handles.
+ */
 static void timer_run(struct timer *timer)
 {
 	twi_uv_stop(timer);
@@ -130,7 +133,7 @@ static int engine_make(struct tw_uv_timers *timers)
 	return result;
 }
 
-/* None of these calls can fail with these arguments. */
+/* Initialises our handles in the loop. None of these calls can fail with these arguments. */
 static void handles_open(struct tw_uv_timers *timers)
 {
 	(void)uv_timer_init(timers->loop, &timers->driver);
@@ -209,8 +212,8 @@ static void last_closed(uv_handle_t *closer)
 }
 
 /*
- * If the program has closed some of the handles itself, the loop may visit them later in this
- * round. So the memory must stay for one more round.
+ * Counts a closed handle of ours. If the program has closed some of the handles itself, the loop
+ * may visit them later in this round. So the memory must stay for one more round.
  */
 static void handle_closed(uv_handle_t *handle)
 {

@@ -13,11 +13,11 @@
  * The driver is never later than the first timer of the engine, but it may be earlier after a stop.
  * A uv_prepare_t corrects it before the loop computes how long it may sleep.
  *
- * The loop polls for I/O, and runs most of a program's callbacks, between that uv_prepare_t and a
- * uv_check_t. There, the first call that needs the engine opens a bracket (tw_loop_enter), which
- * the uv_check_t closes. While timers run, a bracket is open, too. Elsewhere each call has a
- * bracket of its own. So a program may make its loop and timers on one thread and run them on
- * another.
+ * A bracket is the time from tw_loop_enter to tw_loop_exit. The loop polls for I/O, and runs most
+ * of a program's callbacks, between that uv_prepare_t and a uv_check_t. There, the first call that
+ * needs the engine opens a bracket, which the uv_check_t closes. While timers run, a bracket is
+ * open, too. Elsewhere each call has a bracket of its own. So a program may make its loop and
+ * timers on one thread and run them on another.
  *
  * Everything here belongs to the thread that uses the loop, as the loop does.
  */
@@ -50,7 +50,7 @@ struct timer {
 	struct tw_uv_timers *timers;
 	uint64_t flags;
 	union {
-		/* if TIMER_FILED: its time in the engine, never after due.when */
+		/* if TIMER_FILED: the time for which the engine has it, never after due.when */
 		uint64_t filed;
 		tw_uv_timer_callback *closed; /* if TIMER_CLOSING: the close callback, or NULL */
 	};
@@ -70,7 +70,7 @@ struct tw_uv_timers {
 	uv_timer_cb drive;
 	struct tw_engine *engine;
 	struct tw_clock *clock;
-	uint64_t armed;   /* the driver's time; UINT64_MAX: it does not run */
+	uint64_t armed;   /* the driver's time, or UINT64_MAX if it does not run */
 	uint64_t now;     /* the loop's time at the last poll */
 	uint64_t starts;  /* how many timers have been started */
 	uint64_t opened;  /* timers that are initialised and not closed */
@@ -88,8 +88,8 @@ struct tw_uv_timers {
 };
 
 /*
- * Returns whether the program has closed the driver itself, as programs do that close all handles
- * of uv_walk.
+ * Returns true if the program has closed the driver itself. Programs that close all handles which
+ * uv_walk visits do so.
  */
 bool twi_uv_gone(const struct tw_uv_timers *timers);
 

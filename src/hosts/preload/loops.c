@@ -6,18 +6,21 @@
 #include <stddef.h>
 
 struct entry {
-	_Atomic(const uv_loop_t *) loop; /* NULL: free */
+	_Atomic(const uv_loop_t *) loop; /* NULL if the entry is free */
 	struct tw_uv_timers *timers;
-	struct entry *next; /* in the list of free entries */
+	struct entry *next; /* the next free entry of the thread that freed this one */
 };
 
 static struct entry entries[TWI_PRELOAD_LOOPS];
 static _Atomic size_t entry_count;
 static _Thread_local struct entry *free_entries;
-/* Most threads use one loop. */
+/* The entry that this thread found last. Most threads use one loop only, so it is checked first. */
 static _Thread_local struct entry *last;
 
-/* RELAXED: loops.h says why. */
+/*
+ * Returns the entry of a loop, or NULL. RELAXED, all loads: only the loop's thread uses its entry
+ * (loops.h).
+ */
 static struct entry *entry_find(const uv_loop_t *loop)
 {
 	size_t count;
@@ -31,7 +34,10 @@ static struct entry *entry_find(const uv_loop_t *loop)
 	return NULL;
 }
 
-/* RELAXED: a number that each thread gets once. NULL: the table is full. */
+/*
+ * Takes a free entry. Returns NULL if the table is full. RELAXED, both accesses: the count
+ * publishes nothing, and the addition gives each number to one thread.
+ */
 static struct entry *entry_take(void)
 {
 	struct entry *entry = free_entries;
@@ -41,7 +47,7 @@ static struct entry *entry_take(void)
 		free_entries = entry->next;
 		return entry;
 	}
-	/* It does not grow without bound. */
+	/* Without this check, each further call would raise the count without bound. */
 	if (twi_load_relaxed(&entry_count) >= TWI_PRELOAD_LOOPS)
 		return NULL;
 	at = twi_fetch_add_relaxed(&entry_count, 1);
@@ -61,7 +67,7 @@ struct tw_uv_timers *twi_preload_timers_find(const uv_loop_t *loop)
 	return entry == NULL ? NULL : entry->timers;
 }
 
-/* RELAXED: loops.h says why. */
+/* RELAXED: only the loop's thread uses its entry (loops.h). */
 struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop)
 {
 	struct entry *entry = entry_find(loop);
@@ -80,7 +86,7 @@ struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop)
 	return entry->timers;
 }
 
-/* RELAXED: loops.h says why. */
+/* RELAXED: only the loop's thread uses its entry (loops.h). */
 void twi_preload_forget(const uv_loop_t *loop)
 {
 	struct entry *entry = entry_find(loop);

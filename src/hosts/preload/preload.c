@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library for LD_PRELOAD: our timers behind the uv_timer_t of a program that was not built for them.
+ * A library for LD_PRELOAD. It puts our timers behind the uv_timer_t of a program that was not
+ * built for them.
  *
- * It defines the calls of libuv that concern timers, and so the dynamic linker gives them to the
- * program, and to libuv itself. A timer is one of ours from uv_timer_init to uv_close: its handle is
- * initialised and closed by libuv, so that all else that a program does with a handle works, and never
- * started there. `u.reserved[3]` of the handle, which libuv does not use for timers, names ours; NULL
- * stands for a timer of libuv's own: the driver's, and those for which there was no memory.
+ * It defines the calls of libuv that concern timers. So the dynamic linker gives these functions to
+ * the program, and to libuv itself. From uv_timer_init to uv_close a timer is one of ours. libuv
+ * initialises and closes the timer's handle, so all other calls with the handle work. But libuv
+ * never starts the handle. `u.reserved[3]` of the handle, which libuv does not use for timers,
+ * holds the address of our timer. If it is NULL, the timer is one of libuv's own: it is the driver,
+ * or there was no memory for one of ours.
  */
 #include "hosts/preload/loops.h"
 #include "hosts/preload/real.h"
@@ -32,7 +34,10 @@ static void run(struct tw_uv_timer *timer)
 	handle->timer_cb(handle);
 }
 
-/* From now on the timer is one of libuv's own, and stopped. Also in its own callback. */
+/*
+ * Stops our timer behind the handle and frees it. From now on the handle is a timer of libuv's own,
+ * which is not started. May also be called in the timer's callback.
+ */
 static void give_back(uv_handle_t *handle)
 {
 	struct timer *timer = (struct timer *)(void *)ours(handle);
@@ -71,7 +76,10 @@ TW_API int uv_timer_start(uv_timer_t *handle, uv_timer_cb callback, uint64_t tim
 	handle->repeat = repeat;
 	if (tw_uv_timer_start(timer, run, timeout, repeat) == 0)
 		return 0;
-	/* No memory, or a forked child: better libuv's than none. */
+	/*
+	 * There is no memory, or this is a forked child. A timer of libuv's own is better than
+	 * none.
+	 */
 	give_back((uv_handle_t *)handle);
 	return twi_uv_real.timer_start(handle, callback, timeout, repeat);
 }
@@ -122,7 +130,10 @@ TW_API int uv_has_ref(const uv_handle_t *handle)
 	return timer == NULL ? twi_uv_real.has_ref(handle) : tw_uv_timer_has_ref(timer);
 }
 
-/* The handle's own mark stays right, for a timer that is given back. */
+/*
+ * References our timer, and the handle itself. So the handle's own mark is right if the timer is
+ * given back later (give_back). uv_unref does the same.
+ */
 TW_API void uv_ref(uv_handle_t *handle)
 {
 	struct tw_uv_timer *timer = ours(handle);
@@ -149,7 +160,8 @@ TW_API void uv_close(uv_handle_t *handle, uv_close_cb closed)
 }
 
 struct walk {
-	const struct tw_uv_timers *timers; /* whose handles are left out, or NULL */
+	/* the handles of these timers are left out; may be NULL */
+	const struct tw_uv_timers *timers;
 	uv_walk_cb visit;
 	void *context;
 };
@@ -166,7 +178,10 @@ static void visit_others(uv_handle_t *handle, void *to)
 		walk->visit(handle, walk->context);
 }
 
-/* A program that closes all handles must not close ours. */
+/*
+ * Leaves out the handles of our timers. Otherwise a program that closes all handles would close
+ * these, too.
+ */
 TW_API void uv_walk(uv_loop_t *loop, uv_walk_cb visit, void *context)
 {
 	struct walk walk = {twi_preload_timers_find(loop), visit, context};
@@ -174,7 +189,10 @@ TW_API void uv_walk(uv_loop_t *loop, uv_walk_cb visit, void *context)
 	twi_uv_real.walk(loop, visit_others, &walk);
 }
 
-/* What an earlier loop at this address has left is lost: it was never closed. */
+/*
+ * Forgets the timers of an earlier loop at this address. That loop was never closed, so the memory
+ * of its timers is lost.
+ */
 TW_API int uv_loop_init(uv_loop_t *loop)
 {
 	twi_preload_forget(loop);
@@ -187,7 +205,10 @@ static void count(uv_handle_t *handle, void *to)
 	(*(size_t *)to)++;
 }
 
-/* If nothing but our own handles is left, they are closed, and the loop visits them once. */
+/*
+ * Closes a loop. If the program has no handle left in it, closes our own handles, and runs the loop
+ * once, so that libuv completes their close.
+ */
 TW_API int uv_loop_close(uv_loop_t *loop)
 {
 	struct tw_uv_timers *timers = twi_preload_timers_find(loop);

@@ -28,7 +28,10 @@ static const struct {
 	{"uv_loop_close", offsetof(struct twi_uv_real, loop_close)},
 };
 
-/* Before the program's first statement, and before constructors of libraries that need this one. */
+/*
+ * Finds libuv's own functions. Runs before the program's first statement, and before constructors
+ * of libraries that need this one.
+ */
 static TWI_CONSTRUCTOR void find(void)
 {
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)

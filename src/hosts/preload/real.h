@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of libuv that the preloaded library stands before, as libuv has them. */
+/* libuv's own functions, for the calls that the preloaded library replaces. */
 #ifndef TWI_HOSTS_PRELOAD_REAL_H
 #define TWI_HOSTS_PRELOAD_REAL_H
 
 #include <uv.h>
 
-/* All are NULL in a program without libuv, which calls none of them. */
+/* All pointers are NULL in a program without libuv, which makes none of these calls. */
 struct twi_uv_real {
 	int (*timer_init)(uv_loop_t *loop, uv_timer_t *timer);
 	int (*timer_start)(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout,
