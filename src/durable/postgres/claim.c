@@ -92,7 +92,7 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 	return error;
 }
 
-/* Notes where the next claim begins, and when. */
+/* Records where the next claim begins, and when it is made. */
 static void next_claim(struct twi_postgres *store, const PGresult *result, size_t max)
 {
 	int count = PQntuples(result);

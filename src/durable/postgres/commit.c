@@ -21,7 +21,7 @@ struct batch {
 	struct twi_postgres *store;
 	struct tw_durable_op *ops;
 	size_t count;
-	struct place *order; /* by serial, and then as given */
+	struct place *order; /* sorted by serial; operations on one timer keep their order */
 	uint32_t *rounds;    /* the round of each operation */
 	uint32_t round_count;
 };
@@ -38,8 +38,8 @@ static int by_serial(const void *a, const void *b, void *ops_of)
 }
 
 /*
- * Writes to `rounds`, for a moment, 1 + the last earlier operation on the same timer, or 0 if there
- * is none.
+ * Writes 1 + the index of the last earlier operation on the same timer to `rounds`, or 0 if there
+ * is none. rounds_set() replaces these numbers by the rounds.
  */
 static void chains_note(struct batch *batch)
 {
@@ -276,7 +276,7 @@ static int batch_send(const struct batch *batch)
 	return error;
 }
 
-/* Notes the fence of a batch. All its starts have the same one. */
+/* Sets the fence of a batch, which all its starts have in common. */
 static void fence_note(const struct batch *batch, uint64_t fence)
 {
 	for (size_t i = 0; i < batch->count; i++)
@@ -303,7 +303,7 @@ static void outcomes_take(void *to, const PGresult *result)
 {
 	const struct batch *batch = to;
 
-	/* The reply to the begin of the batch has the server's time. */
+	/* The reply to the begin of the batch also has the server's time. */
 	if (PQnfields(result) == 1 && PQntuples(result) == 1)
 		twi_link_time(&batch->store->link, twi_value_int8(result, 0, 0));
 	for (int i = 0; i < PQntuples(result) && PQnfields(result) == 4; i++)
@@ -367,7 +367,7 @@ static int batch_settle(const struct batch *batch)
 			      PQgetlength(result, 0, 1));
 	}
 	PQclear(result);
-	/* The batch was never sent, so a new session can try it. */
+	/* The batch was never sent, so it can be tried again in a new session. */
 	if (committed == -ESTALE && !store->sent)
 		return -EAGAIN;
 	if (committed < 0)

@@ -111,7 +111,10 @@ static bool mode_is_full(PGconn *connection)
 	return full;
 }
 
-/* Once: the user has chosen the address. */
+/*
+ * Warns once that the server is not verified. That is no error, because the user has chosen the
+ * address.
+ */
 static void warn_unverified(struct twi_link *link)
 {
 	PGconn *connection = link->statements;
@@ -156,7 +159,7 @@ int twi_link_open(struct twi_link *link)
 }
 
 /*
- * Notes how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
+ * Records how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
  * the request and the reply, so there is a least and a greatest possible distance. The least one is
  * taken, so that no timer is early. It is kept as long as it is possible, so that slow replies do
  * not change it.
@@ -309,7 +312,7 @@ static int64_t deadline(const struct twi_link *link)
 	return twi_link_now_ns() + link->session_ns / 4 + SECOND / 4;
 }
 
-/* Called at the end of a statement or a pipeline. Closes the connection if it is lost. */
+/* Ends a statement or a pipeline. Closes the connection if it is lost. */
 static int ended(struct twi_link *link, int error)
 {
 	if (error == -ECONNRESET) {
@@ -372,7 +375,10 @@ int twi_link_pipe_send(struct twi_link *link, const char *text)
 	return ended(link, error);
 }
 
-/* Reads the replies to one statement. Returns 1 at the end of the pipeline, 0, or an error. */
+/*
+ * Reads the replies to one statement. Returns 1 at the end of the pipeline, 0 before it, or an
+ * error.
+ */
 static int pipe_read(struct twi_link *link, int64_t until_ns, int *error,
 		     void (*give)(void *to, const PGresult *result), void *to)
 {

@@ -15,14 +15,14 @@
 struct twi_link {
 	char *address;
 	struct twi_postgres_notice notice;
-	bool warned; /* that the server is not verified */
+	bool warned; /* the user was warned that the server is not verified */
 	int64_t session_ns;
-	PGconn *statements, *beats; /* NULL: closed */
+	PGconn *statements, *beats; /* NULL while closed */
 	struct twi_values values;   /* the arguments of the next statement */
 	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
 	char *beat_text;
 	struct twi_values beat_values;
-	uint64_t session; /* 0: none */
+	uint64_t session; /* number of the session, or 0 */
 	bool over;        /* the server has refused the session */
 	bool beat_waits;  /* a heartbeat waits for its reply */
 	int64_t beat_sent_ns, beat_at_ns;
@@ -45,10 +45,10 @@ void twi_link_pause(struct twi_link *link);
 void twi_link_close(struct twi_link *link);
 void twi_link_free(struct twi_link *link);
 
-/* Notes a new session, the server's time in the reply, and when the request was sent. */
+/* Records a new session, the server's time in the reply, and when the request was sent. */
 void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns, int64_t sent_ns);
 
-/* Notes the server's time of a reply in the pipeline. */
+/* Records the server's time of a reply in the pipeline. */
 void twi_link_time(struct twi_link *link, int64_t server_ns);
 
 /*
@@ -66,9 +66,7 @@ void twi_link_beat(struct twi_link *link);
  */
 int twi_link_run(struct twi_link *link, const char *text, PGresult **ret);
 
-/*
- * The same for several statements. They are one transaction, and there is one wait for all replies.
- */
+/* Begin and send several statements with one wait for all replies. They are one transaction. */
 int twi_link_pipe_begin(struct twi_link *link);
 int twi_link_pipe_send(struct twi_link *link, const char *text);
 /*

@@ -40,14 +40,19 @@ void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, 
 	};
 }
 
-/* Returns -EAGAIN for an error that may pass by itself, because the caller may ask again. */
+/*
+ * Returns -EAGAIN for an error that may pass by itself, because the caller may ask again. Returns
+ * other errors as they are.
+ */
 static int softened(struct twi_postgres *store, int error)
 {
 	(void)store;
 	return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 }
 
-/* Runs a query, and gives its rows. Returns 1 if there is none, 0, or an error. */
+/*
+ * Runs a query, and gives its rows. Returns 1 if there is no row, 0 if there are some, or an error.
+ */
 static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool dead,
 		     tw_durable_give *give, void *to)
 {

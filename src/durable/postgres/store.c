@@ -99,7 +99,10 @@ static int postgres_reserve(void *to, uint64_t count, uint64_t *ret_first)
 	twi_values_begin(&store->link.values);
 	twi_values_int8(&store->link.values, (int64_t)count);
 	error = twi_link_run(&store->link, store->texts[TWI_POSTGRES_RESERVE], &result);
-	/* If the reply is lost, only the numbers are lost. */
+	/*
+	 * If the reply is lost, the server has reserved numbers that no process uses. That does no
+	 * harm.
+	 */
 	if (error != 0)
 		return error == -ECONNRESET || error == -ENOMEM ? -EAGAIN : error;
 	first = twi_value_int8(result, 0, 0);

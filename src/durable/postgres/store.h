@@ -45,7 +45,7 @@ struct twi_postgres {
 	/* Kinds: the server's number for each number of the caller, and back. */
 	size_t kind_count, number_count;
 	int32_t *to_server;
-	uint32_t *from_server; /* UINT32_MAX: the caller does not have the kind */
+	uint32_t *from_server; /* UINT32_MAX for a kind that the caller does not have */
 	/* The batch. */
 	int64_t batch; /* the number of the session's last committed batch */
 	/*
@@ -55,8 +55,9 @@ struct twi_postgres {
 	bool unsettled;
 	bool sent; /* if unsettled: it is a commit, which the set repeats */
 	/* Claims. */
-	int64_t low;         /* the next claim begins here; INT64_MIN: at the beginning */
-	int64_t whole_at_ns; /* CLOCK_BOOTTIME: the next claim from the beginning */
+	int64_t low; /* deadline at which the next claim begins; INT64_MIN: at the first */
+	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline */
+	int64_t whole_at_ns;
 	/* The session may have rows that the set does not have, and that must be read. */
 	bool unread;
 };

@@ -14,7 +14,7 @@
 
 enum {
 	TWI_VALUES_MAX = 12,
-	/* Types of the system catalogue. */
+	/* Numbers of types in PostgreSQL's catalogue. */
 	TWI_TYPE_BOOL = 16,
 	TWI_TYPE_BYTEA = 17,
 	TWI_TYPE_INT8 = 20,
@@ -31,7 +31,7 @@ struct twi_value {
 	unsigned type;
 	size_t bytes, room;
 	unsigned char *at;
-	uint32_t count; /* of an array */
+	uint32_t count; /* number of elements, if it is an array */
 };
 
 /* The arguments of one statement. The struct keeps its memory from one use to the next. */

@@ -12,11 +12,11 @@
 
 /* The arguments keep their memory from one use to the next. */
 struct twi_arguments {
-	size_t count, room; /* of `ends` */
+	size_t count, room; /* elements of `ends`: used, and allocated */
 	size_t bytes, bytes_room;
 	size_t *ends; /* where each argument ends */
 	char *at;
-	bool failed; /* there was no memory */
+	bool failed; /* true if there was no memory */
 };
 
 void twi_arguments_begin(struct twi_arguments *arguments);

@@ -40,7 +40,7 @@ static int batch_run(struct twi_redis *store, enum twi_redis_script script, redi
 /* The rows of a reply, and whether the set wants them. */
 struct rows {
 	size_t count;
-	const char **serials; /* as bytes */
+	const char **serials; /* the serials of the rows, as bytes */
 	struct tw_durable_row *rows;
 	unsigned char *wanted;
 };

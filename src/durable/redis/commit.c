@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-	BYTES_MAX = 4 << 20, /* of the payloads of a part */
+	BYTES_MAX = 4 << 20, /* the most bytes that the payloads of a part have together */
 	OUTCOME_BYTES = 20,
 	FLAG_OWN = 1,
 	FLAG_MINE = 2,
@@ -26,7 +26,7 @@ struct commit {
 	struct twi_redis *store;
 	struct tw_durable_op *ops;
 	size_t count;
-	bool grows; /* it has new timers */
+	bool grows; /* the commit has new timers */
 	int64_t sent_ns;
 };
 
@@ -87,7 +87,7 @@ static int part_send(const struct commit *commit, size_t first, int64_t batch, b
 	return twi_redis_link_send(&store->link, TWI_REDIS_COMMIT, by_text);
 }
 
-/* Notes the fence of a part. All its starts have the same one. */
+/* Sets the fence of a part, which all its starts have in common. */
 static void fence_note(const struct commit *commit, size_t first, uint64_t fence)
 {
 	for (size_t i = first; i < commit->count && i < part_end(commit, first); i++)
@@ -135,7 +135,7 @@ static void outcomes_begin(const struct commit *commit, size_t first, size_t end
 	}
 }
 
-/* Notes that the next part is done. */
+/* Records that the next part is done. */
 static void part_done(const struct commit *commit)
 {
 	struct twi_redis *store = commit->store;
@@ -229,7 +229,7 @@ static int commit_settle(const struct commit *commit)
 		outcomes_take(commit, settled.outcomes);
 	if (settled.reply != NULL)
 		freeReplyObject(settled.reply);
-	/* The commit was never sent, so a new session can try it. */
+	/* The commit was never sent, so it can be tried again in a new session. */
 	if (error == -ESTALE && !store->sent)
 		return -EAGAIN;
 	return error != 0 ? error : store->done < commit->count;

@@ -14,7 +14,7 @@ enum {
 	PORT = 6379,
 	PORT_MAX = 65535,
 	HOST_MAX = 255,
-	WAIT_S = 2, /* for a new connection, and for each reply until it is ready */
+	WAIT_S = 2, /* seconds to wait for a new connection, and for each reply until it is ready */
 	VERSION_LEAST = 602,
 };
 
@@ -75,7 +75,7 @@ redisReply *twi_redis_ask(redisContext *connection, int count, const char **text
 	return reply;
 }
 
-/* Runs one command. Of its reply only an error matters. */
+/* Runs one command. Ignores its reply, unless that is an error. */
 static int order(redisContext *connection, const struct twi_redis_notice *notice, int count,
 		 const char **texts)
 {

@@ -10,8 +10,9 @@
 
 /* How to connect to the server. */
 struct twi_redis_door {
-	char *address; /* a path, HOST, HOST:PORT or [HOST]:PORT; NULL: the user's function connects */
-	char *user, *password; /* or NULL */
+	/* a path, HOST, HOST:PORT or [HOST]:PORT; NULL if the user's function connects */
+	char *address;
+	char *user, *password; /* may be NULL */
 	int database;
 	redisContext *(*connect)(void *context);
 	void *connect_context;

@@ -37,11 +37,11 @@ static const struct code {
 	{"CROSSSLOT", -ENOTSUP},
 	{"CLUSTERDOWN", -ENOTSUP},
 	{"WRONGTYPE", -EUCLEAN},
-	/* Of a command in a script. */
+	/* Errors of a command inside a script. */
 	{"can't run this command", -EACCES},
 	{"can't access at least one of the keys", -EACCES},
 	{"ACL failure", -EACCES},
-	/* It had not written. */
+	/* The server kills a script only if it has not written anything. */
 	{"Script killed", -EAGAIN},
 	{"user_script", -EUCLEAN}, /* a script has met a value that it cannot read */
 	{"invalid DB index", -EINVAL},

@@ -61,8 +61,8 @@ static int texts_make(struct twi_redis_link *link)
 }
 
 /*
- * Loads all scripts into the server, and notes their hashes. Once is enough, because a hash depends
- * only on the text.
+ * Loads all scripts into the server, and stores their hashes. It is enough to compute them once,
+ * because a hash depends only on the text.
  */
 static int scripts_load(struct twi_redis_link *link)
 {
@@ -125,7 +125,10 @@ int twi_redis_link_attach(struct twi_redis_link *link)
 			  : twi_redis_connect(&link->door, &link->notice, &link->statements);
 }
 
-/* Warns once. A connection that the user's own function makes may use TLS. */
+/*
+ * Warns once that the connection is not encrypted. Does not warn if the user's own function makes
+ * the connection, because it may use TLS.
+ */
 static void warn_plain(struct twi_redis_link *link)
 {
 	if (link->warned || link->door.connect != NULL || !twi_peer_is_remote(link->statements->fd))
@@ -166,7 +169,7 @@ int twi_redis_link_open(struct twi_redis_link *link)
 }
 
 /*
- * Notes how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
+ * Records how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
  * the request and the reply, so there is a least and a greatest possible distance. The least one is
  * taken, so that no timer is early. It is kept as long as it is possible, so that slow replies do
  * not change it.
@@ -203,7 +206,7 @@ void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64
 
 enum { FIXED = 3 + TWI_REDIS_KEYS };
 
-/* A script is sent by its hash, or as its whole text. */
+/* The name by which a script is sent: its hash or its whole text. */
 struct name {
 	const char *command, *script;
 };
@@ -290,7 +293,10 @@ static bool beat_refused(struct twi_redis_link *link, const redisReply *reply)
 	link->gone = link->gone || error == -ENOENT;
 	if (error == -ESTALE || error == -ENOENT)
 		return true;
-	/* The next connection may be to another server, but a refusal must not follow upon each. */
+	/*
+	 * The next connection may reach another server. The pause keeps the process from connecting
+	 * without end to a server that refuses each heartbeat.
+	 */
 	twi_redis_link_pause(link);
 	return false;
 }
@@ -356,7 +362,10 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
  */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
-	/* What does not wait for a reply is not read, so that its end would be found again and again. */
+	/*
+	 * If no heartbeat waits for a reply, the connection for heartbeats is not polled.
+	 * Otherwise, if the server has closed it, poll() would return at once again and again.
+	 */
 	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
 		{.fd = link->statements->fd, .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)},

@@ -16,22 +16,22 @@
 struct twi_redis_link {
 	struct twi_redis_door door;
 	struct twi_redis_notice notice;
-	bool warned; /* that the connection is not encrypted */
+	bool warned; /* the user was warned that the connection is not encrypted */
 	int64_t session_ns;
-	redisContext *statements, *beats; /* NULL: closed */
+	redisContext *statements, *beats; /* NULL while closed */
 	/* The scripts. */
-	const char *clock; /* the Lua text that reads the clock; NULL: that of clock.lua */
+	const char *clock; /* the Lua text that reads the clock, or NULL for that of clock.lua */
 	char *texts[TWI_REDIS_SCRIPT_COUNT];
 	char hashes[TWI_REDIS_SCRIPT_COUNT][48];
 	char keys[TWI_REDIS_KEYS][TWI_REDIS_KEY_MAX];
-	char id[48];                    /* names the server's data; "": not known yet */
-	struct twi_arguments arguments; /* of the next statement */
+	char id[48];                    /* names the server's data; "" if it is not known yet */
+	struct twi_arguments arguments; /* arguments of the next statement */
 	/* The level of the server: as the user has stated it, and as it is. */
-	uint32_t stated, level; /* 0: unknown */
+	uint32_t stated, level; /* 0 while unknown */
 	bool evicts;
 	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
 	struct twi_arguments beat_arguments;
-	uint64_t session; /* 0: none */
+	uint64_t session; /* number of the session, or 0 */
 	bool over;        /* the server has refused the session */
 	bool gone;        /* the data that this process has opened is gone */
 	bool beat_waits;  /* a heartbeat waits for its reply */
@@ -48,8 +48,8 @@ struct twi_redis_link {
  */
 int twi_redis_link_open(struct twi_redis_link *link);
 /*
- * For a program that has no session and only asks: makes one connection, to any server that has the
- * timers.
+ * Makes one connection, to any server that has the timers. For a program that has no session and
+ * only asks.
  */
 int twi_redis_link_attach(struct twi_redis_link *link);
 /* Postpones the next try to connect. */
@@ -66,21 +66,21 @@ struct twi_arguments *twi_redis_link_begin(struct twi_redis_link *link);
  */
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret);
 
-/* The same for a script that is not among those of the link. */
+/* Runs a script that is not among those of the link, as twi_redis_link_run does. */
 int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret);
 
 /*
- * The same for several scripts: all are sent before the first reply is read. With `by_text` the
- * whole text is sent, because the server does not know the script.
+ * Send several scripts and read their replies. All scripts are sent before the first reply is read.
+ * With `by_text` the whole text is sent, because the server does not know the script.
  */
 int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text);
 int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisReply **ret);
 int64_t twi_redis_link_until_ns(const struct twi_redis_link *link);
 
-/* Notes a new session, the server's time in the reply, and when the request was sent. */
+/* Records a new session, the server's time in the reply, and when the request was sent. */
 void twi_redis_link_session(struct twi_redis_link *link, uint64_t session, int64_t server_us,
 			    int64_t sent_ns);
-/* Notes the server's time of a reply. */
+/* Records the server's time of a reply. */
 void twi_redis_link_time(struct twi_redis_link *link, int64_t server_us, int64_t sent_ns);
 
 /* Sends a heartbeat if it is due, and reads a reply that is there. */

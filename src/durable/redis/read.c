@@ -8,7 +8,7 @@
 
 enum {
 	SERIAL_BYTES = 8,
-	PLACE_BYTES = 20, /* due, place, serial */
+	PLACE_BYTES = 20, /* bytes of a place in a list: due, place, serial */
 };
 
 #define SIGN_4 (UINT32_C(1) << 31)

@@ -51,7 +51,7 @@ extern const char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT];
  * NULL if there is no memory.
  */
 char *twi_redis_script_text(enum twi_redis_script script, const char *clock);
-/* The same of a script whose lines are elsewhere. */
+/* Returns the text of a script that has these lines, in the same way. */
 char *twi_redis_lines_text(const char *const *lines, const char *clock);
 
 /*

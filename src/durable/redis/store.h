@@ -15,7 +15,7 @@ struct twi_redis {
 	const char *const *kinds;
 	size_t kind_count, number_count;
 	uint32_t *to_server;
-	uint32_t *from_server; /* UINT32_MAX: the caller does not have the kind */
+	uint32_t *from_server; /* UINT32_MAX for a kind that the caller does not have */
 	/* Batches. A commit of many operations has several. */
 	int64_t batch; /* the number of the session's last batch that was done */
 	/*
@@ -26,7 +26,7 @@ struct twi_redis {
 	bool sent;   /* if unsettled: they are a commit, which the set repeats */
 	size_t done; /* operations of that commit that are done for certain */
 	/* Claims. */
-	int64_t claim_at_ns; /* CLOCK_BOOTTIME */
+	int64_t claim_at_ns; /* CLOCK_BOOTTIME of the next claim */
 	/* The session may have rows that the set does not have, and that must be read. */
 	bool unread;
 };
@@ -37,7 +37,7 @@ struct twi_redis {
  */
 bool twi_redis_row(const struct twi_redis *store, const char *serial, const redisReply *timer,
 		   const redisReply *run, struct tw_durable_row *ret);
-/* The same for a dead letter. */
+/* row.c: makes the row of a dead letter in the same way. */
 bool twi_redis_row_dead(const struct twi_redis *store, const char *serial, const redisReply *letter,
 			struct tw_durable_row *ret);
 /* Adds a timer in the server's format to an argument. */
@@ -62,7 +62,10 @@ struct twi_redis_settled {
 int twi_redis_settle(struct twi_redis *store, struct twi_redis_settled *ret);
 /* Returns the code for the set after a batch has failed: -EAGAIN if the set should try again. */
 int twi_redis_refused(struct twi_redis *store, int error);
-/* The same after a request that changes nothing. */
+/*
+ * Returns the code for the set after a request that changes nothing has failed: -EAGAIN if the set
+ * should try again.
+ */
 int twi_redis_softened(struct twi_redis *store, int error);
 
 /* commit.c */

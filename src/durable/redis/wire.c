@@ -59,7 +59,7 @@ bool twi_redis_wire_try(redisContext *connection, bool *ret_left)
 	return true;
 }
 
-/* A signal does not end the wait. */
+/* Waits until the file is ready. A signal does not end the wait. */
 static bool poll_until(struct pollfd *file, int64_t until_ns)
 {
 	int64_t left_ns, files;

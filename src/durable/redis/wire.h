@@ -17,8 +17,8 @@ int64_t twi_redis_now_ns(void);
 bool twi_redis_wire_try(redisContext *connection, bool *ret_left);
 
 /*
- * The same, after a wait until a read or a write is possible. Also returns false if none was
- * possible in time.
+ * Waits until a read or a write is possible, then does the same as twi_redis_wire_try. Also returns
+ * false if none was possible in time.
  */
 bool twi_redis_wire(redisContext *connection, int64_t wait_ns);
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Checks on a new connection whether the server does a write, and permits all commands of the scripts. A script that fails
--- after its first write is not taken back. So each command is tried here, the writing ones last, where it changes nothing.
--- ARGV: id.
+-- Checks on a new connection whether the server does a write, and permits all commands of the scripts. The server
+-- does not roll back a script that fails after its first write. So each command is tried here, where it changes
+-- nothing, and those that write come last. ARGV: id.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -278,7 +278,7 @@ local function row_kept(serial, row)
 		end
 	end
 	if row.new then
-		-- The head: a later operation of the same script may have moved it.
+		-- Writes row.head, because a later operation of the same script may have moved the new timer.
 		timer_set[#timer_set + 1], timer_set[#timer_set + 2] = serial, row.head .. sub(row.value, 17)
 	end
 	if not row.new or row.session ~= NONE or row.attempt ~= NONE then

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- The beginning of each script. docs/internals/durable-shared.md has the protocol, and what each key holds.
+-- The text with which each script begins. docs/internals/durable-shared.md has the protocol, and what each key holds.
 --
 -- Lua's numbers are exact up to 2^53. So a number of 64 bits is a text of eight bytes, big-endian. A signed number has
 -- its highest bit inverted, so that the order of the texts is the order of the numbers.
@@ -129,7 +129,7 @@ local function session_forget(session)
 	call('HDEL', OUTCOMES, session)
 end
 
--- To the next member of a source, a part of which is in memory. Returns whether there is one.
+-- Moves a source to its next member. Reads its members from the server in parts. Returns false if there is none left.
 local function source_step(source, part)
 	source.at = source.at + 1
 	if source.at > #source.members and source.more then
@@ -148,7 +148,7 @@ local function source_before(a, b)
 	return a.high < b.high or (a.high == b.high and a.low < b.low)
 end
 
--- Puts the i-th source of a heap into its place.
+-- Moves the i-th source of a heap down to its place.
 local function source_sink(heap, i)
 	local count = #heap
 	while 2 * i <= count do
@@ -164,8 +164,9 @@ local function source_sink(heap, i)
 	end
 end
 
--- The oldest members of several ranges of FREE and HELD, by deadline. A source is {key, from, to}. What is read is not much
--- more than what is returned, however many sources there are. `equals`: and all that have the deadline of the last one.
+-- Returns the oldest members of several ranges of FREE and HELD, by deadline. A source is {key, from, to}. However
+-- many sources there are, not many more members are read than are returned. If `equals`, also returns all members
+-- that have the deadline of the last one.
 local function oldest(sources, most, equals)
 	if #sources == 1 and not equals then
 		return call('ZRANGEBYLEX', sources[1].key, sources[1].from, sources[1].to, 'LIMIT', 0, most)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Lists the next timers. ARGV: id, the position behind which the list begins (due, place, serial; '': at the first one), the
--- last deadline, how many, kinds. Returns due, place and serial of each timer, by deadline. All timers with the deadline of
--- the last one are among them, because among those the order is that of place and serial.
+-- Lists the next timers. ARGV: id, the position behind which the list begins (due, place, serial; '': at the first
+-- one), the last deadline, how many, kinds. Returns due, place and serial of each timer, by deadline. All timers with
+-- the deadline of the last one are among them, because among those the order is that of place and serial.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

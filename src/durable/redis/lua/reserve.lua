@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Reserves serials. ARGV: id, count. Returns the first serial after them, as a text. A serial is at least the clock's
--- time, so that serials are not given again after the server lost its last writes in a crash.
+-- time, so that no serial is assigned twice after the server lost its last writes in a crash.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
