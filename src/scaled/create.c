@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a scaled kind is created, stopped and destroyed (protocol: scaled.h). */
+/* Makes, stops and destroys a scaled kind (protocol: scaled.h). */
 #include "base/atomic.h"
 #include "base/test_point.h"
 #include "engine/misuse.h"
@@ -10,9 +10,9 @@
 #include <tickwheel.h>
 
 /*
- * The queue has the engine's options, with these changes. It has no thread. It measures no
- * lateness, because it would count it from the deadline at factor 1. Its wheel is hierarchical,
- * because that can pass much empty time at once.
+ * Returns the options of the queue: those of the engine, with some changes. The queue has no
+ * thread. It measures no lateness, because it would count lateness from the deadline at factor 1.
+ * Its wheel is hierarchical, because that can pass much empty time at once.
  */
 static struct tw_options queue_options(struct tw_scaled *scaled)
 {

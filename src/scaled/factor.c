@@ -69,8 +69,8 @@ int tw_scaled_factor_set(struct tw_engine *engine, double factor)
 	if (factor < 0 || factor > 1)
 		return -ERANGE;
 	/*
-	 * LIN. E151: must come before the walk; pairs with timers_make. Adding 0.0 makes a negative
-	 * zero a zero.
+	 * The linearization point of a change. E151: must come before the walk; pairs with
+	 * timers_make. Adding 0.0 makes a negative zero a zero.
 	 */
 	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
 	TWI_TEST_POINT("scaled:factor");

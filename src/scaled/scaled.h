@@ -24,9 +24,9 @@
  * Timers of a kind. A kind has two timeouts at its engine, both periodic, so that no step after the
  * creation needs memory. Their runs never overlap, because both run on the engine's worker:
  *
- *     driver   is set to the time at which the queue must be polled next. Its run is a turn (turn.c):
- *              it polls the queue for a bounded time, publishes when it needs the next turn, and sets
- *              its own next run.
+ *     driver   is set to the time at which the queue must be polled next. Its run is a turn
+ *              (turn.c): it polls the queue for a bounded time, publishes when it needs the next
+ *              turn, and sets its own next run.
  *     relay    never runs by itself. Its run makes the driver due at once.
  *
  * Wakes. The queue's park is driven (thread/park.h): if a thread schedules a timeout that is due
@@ -81,8 +81,8 @@
 #define TWI_SCALED_BATCH 2048u
 
 /*
- * Longer delays count as this one: 146 years. The sum of time and delay then fits. Otherwise it would
- * be TW_NEVER, and no factor would bring such a timeout back.
+ * Longer delays count as this one: 146 years. The sum of time and delay then fits. Otherwise it
+ * would be TW_NEVER, and no factor would bring such a timeout back.
  */
 #define TWI_SCALED_DELAY_MOST_NS (INT64_MAX / 2)
 
@@ -113,7 +113,7 @@ struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 bool twi_seat_due(const _Atomic uint64_t *half);
 /* seat.c: makes a turn of the seat's kind begin after this call. */
 void twi_seat_drive(struct twi_seat *seat);
-/* The same, for the park of a kind's queue, which calls it instead of waking a thread. */
+/* Does the same for the park of a kind's queue, which calls it instead of waking a thread. */
 void twi_seat_park_drive(struct twi_park *park);
 
 /* factor.c: returns how far the queue's time is ahead of the engine's, by the present factor. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The seats of an engine, one for each scaled kind, and the drives of their timers (protocol: scaled.h). */
+/*
+ * The seats of an engine, one for each scaled kind, and the drives of their timers (protocol:
+ * scaled.h).
+ */
 #include "base/atomic.h"
 #include "base/test_point.h"
 #include "memory/memory.h"
@@ -36,7 +39,10 @@ static struct twi_seat *seat_make(struct tw_scaled *scaled)
 
 	if (seat == NULL)
 		return NULL;
-	/* RELAXED, both: no other thread has the seat yet, and the swap below publishes it. */
+	/*
+	 * RELAXED, the store and the load: no other thread has the seat yet, and the swap below
+	 * publishes it.
+	 */
 	twi_store_relaxed(&seat->owner, scaled);
 	first = twi_load_relaxed(&engine->seats); /* RELAXED */
 	do {

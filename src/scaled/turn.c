@@ -28,8 +28,8 @@
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
 /*
- * Stands for "in the engine's next turn", where a function returns the time of the driver's next
- * run.
+ * AT_ONCE_NS means "in the engine's next turn" where a function returns the time of the driver's
+ * next run.
  */
 #define AT_ONCE_NS INT64_C(-1)
 
@@ -138,8 +138,8 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 		return TW_NEVER;
 	worker->polls_follow = false;
 	/*
-	 * This deadline has passed. The sleep would not see that, because it compares it with the
-	 * engine's time, which is behind the queue's.
+	 * Clears this deadline if it has passed in the queue's time. The sleep would not see that,
+	 * because it compares the deadline with the engine's time, which is behind the queue's.
 	 */
 	if (worker->given_up_ns <= turn.target_ns)
 		worker->given_up_ns = INT64_MAX;
@@ -191,7 +191,7 @@ static void on_relay(struct tw_handle self, void *arg)
 }
 
 /*
- * When the engine is stopped, stops the queue, too, so that its timeouts are handed back to the
+ * Stops the queue when the engine is stopped, so that the queue's timeouts are handed back to the
  * same hook.
  */
 static void on_relay_end(void *arg, enum tw_end end)

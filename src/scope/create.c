@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How a scope is created and destroyed.
- */
+/* Makes and destroys a scope. */
 #include "base/tsan.h"
 #include "memory/memory.h"
 #include "scope/scope.h"

@@ -17,7 +17,7 @@
 enum { COPIES = 64 };
 
 /*
- * Ends the scope. Returns whether it is FIXED. If not, the caller counts as inside, and must leave.
+ * Ends the scope. Returns true if it is FIXED. If not, the caller counts as inside, and must leave.
  */
 static bool scope_close(struct tw_scope *scope)
 {
@@ -31,7 +31,10 @@ static bool scope_close(struct tw_scope *scope)
 			next |= TWI_SCOPE_FIXED;
 		else
 			next += TWI_SCOPE_INSIDE;
-		/* E140: acquires the slots of each schedule that has left. LIN of the end. */
+		/*
+		 * E140: acquires the slots of each schedule that has left. Linearization point of
+		 * the end.
+		 */
 	} while (!twi_cas_acquire(&scope->word, &word, next));
 	TWI_TEST_POINT("scope:ended");
 	return (next & TWI_SCOPE_FIXED) != 0;
@@ -106,7 +109,7 @@ static int slot_wait(const struct twi_scope_slot *slot, bool fixed, int64_t unti
 	return tw_cancel_wait(handle, timeout_ns) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-/* Waits for those callbacks that run. */
+/* Waits for the callbacks of members that run now. */
 static int members_wait(struct tw_scope *scope, bool fixed, int64_t until_ns)
 {
 	uint64_t used = twi_scope_used(scope);

@@ -72,7 +72,7 @@ static int scope_schedule(struct tw_scope *scope, int64_t deadline_ns, const str
 
 	if (scope_enter(scope))
 		error = member_schedule(scope, kind, arg, &member, ret_handle);
-	/* LIN of the schedule. */
+	/* Linearization point of the schedule. */
 	open = scope_leave(scope);
 	if (error != 0)
 		return error;

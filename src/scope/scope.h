@@ -42,9 +42,9 @@
  * Enter, leave and the end's step are read-modify-writes of the same word, so they have an order.
  * If the schedule leaves before the end, the end finds the handle and cancels it; a reschedule
  * after that does nothing. If the schedule leaves after the end, the timeout never gets a deadline.
- * In both cases it cannot expire after the end. LIN of a schedule: the step by which it leaves. LIN
- * of the end: the step to ENDED. After its last step on the word a schedule does not touch the
- * scope.
+ * In both cases it cannot expire after the end. The linearization point of a schedule is the step
+ * by which it leaves; that of the end is the step to ENDED. After its last step on the word a
+ * schedule does not touch the scope.
  *
  * If the scope is FIXED, no thread changes a slot any more: no schedule is inside, and each one
  * that enters finds that the scope has ended. Then the slots are an array for tw_cancel_many.
@@ -106,7 +106,7 @@ enum { TWI_SCOPE_CHUNKS = 26 };
 
 #define TWI_SCOPE_SLOTS_MAX ((uint64_t)TWI_SCOPE_SECOND << (TWI_SCOPE_CHUNKS - 2))
 
-/* The scope's word: bits for ENDED and FIXED, and the number of calls inside. */
+/* The bits of the scope's word: ENDED, FIXED, and from INSIDE on the number of calls inside. */
 #define TWI_SCOPE_ENDED UINT64_C(1)
 #define TWI_SCOPE_FIXED UINT64_C(2)
 #define TWI_SCOPE_INSIDE UINT64_C(4)

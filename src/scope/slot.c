@@ -13,7 +13,7 @@ enum {
 	AHEAD = 16,
 };
 
-/* The chunk must exist. */
+/* Returns the slot with this number. Its chunk must exist. */
 static inline struct twi_scope_slot *slot_at(struct tw_scope *scope, uint64_t at)
 {
 	unsigned number = twi_slot_chunk(at);
@@ -156,8 +156,9 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 }
 
 /*
- * Called when a schedule has looked at the last slot. Lets the next one begin with the new slots,
- * or with the first one. Returns false if slots are needed and there is no memory.
+ * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
+ * next one begin with the new slots, or with the first one. Returns false if slots are needed and
+ * there is no memory.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {
@@ -182,7 +183,7 @@ uint64_t twi_scope_used(struct tw_scope *scope)
  */
 static uint64_t cursor_move(struct tw_scope *scope)
 {
-	/* RELAXED, both: only a hint. */
+	/* RELAXED, load and store: only a hint. */
 	uint64_t at = twi_load_relaxed(&scope->cursor);
 
 	twi_store_relaxed(&scope->cursor, at + 1); /* RELAXED */
