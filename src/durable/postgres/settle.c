@@ -19,9 +19,9 @@ enum column {
 };
 
 /*
- * A server that crashed may have lost the last claims, which it does not sync, and their numbers.
- * The session goes on from the server's number. No request from before the crash is still on its
- * way.
+ * Continues the session from the server's number, if that is lower than ours. A server that crashed
+ * may have lost the last claims, which it does not sync, and their numbers. No request from before
+ * the crash is still on its way.
  */
 static void numbers_lost(struct twi_postgres *store, int64_t batch)
 {

@@ -47,8 +47,8 @@ enum {
 extern const char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT];
 
 /*
- * Returns the text of a script with this clock (NULL: clock.lua), which the caller frees. Returns
- * NULL if there is no memory.
+ * Returns the text of a script, which the caller frees, or NULL if there is no memory. `clock`: the
+ * Lua text that reads the clock, or NULL for that of clock.lua.
  */
 char *twi_redis_script_text(enum twi_redis_script script, const char *clock);
 /* Returns the text of a script that has these lines, in the same way. */

@@ -19,8 +19,8 @@ enum column {
 };
 
 /*
- * A server that crashed may have lost its last seconds, and with them starts and ends of timers
- * that the set no longer has. So this ends the session, and all its rows are claimed anew.
+ * Ends the session, so that all its rows are claimed anew. A server that crashed may have lost its
+ * last seconds, and with them starts and ends of timers that the set no longer has.
  */
 static int numbers_lost(struct twi_redis *store)
 {
