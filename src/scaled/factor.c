@@ -20,8 +20,8 @@ static uint64_t double_bits(double value)
 }
 
 /*
- * The engine's memory starts as zeros, and its first factor must be 1. So the bits are stored XORed
- * with those of 1.0.
+ * Packs a factor into the engine's field. The engine's memory starts as zeros, and its first factor
+ * must be 1. So the bits are stored XORed with those of 1.0.
  */
 static uint64_t factor_pack(double factor)
 {
