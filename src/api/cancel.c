@@ -101,10 +101,10 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 
 	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
-		 * True if stop's sweep has begun: it frees the cancelled nodes that it finds, and
-		 * no thread reads the queue any more. RELAXED: the finisher (the thread that
-		 * completes stop) either set the flag before this RCU section, or sets it and then
-		 * waits until the section ends (E10).
+		 * If it is true, stop's sweep has begun: the sweep frees the cancelled nodes that
+		 * it finds, and no thread reads the queue any more. RELAXED: the finisher (the
+		 * thread that completes stop) either set the flag before this RCU section, or sets
+		 * it and then waits until the section ends (E10).
 		 */
 		bool sweeping = twi_load_relaxed(&worker->sweeping);
 

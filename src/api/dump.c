@@ -25,7 +25,10 @@ struct dump {
 	struct tw_engine *engine;
 	tw_dump_hook *hook;
 	void *context;
-	/* The worker's state when the dump was requested. */
+	/*
+	 * Whether the worker slept when the dump was requested, and its wake_before_ns at that
+	 * time.
+	 */
 	bool parked;
 	int64_t before_ns;
 };
@@ -248,8 +251,8 @@ int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context, 
 	if (twi_engine_of_parent(engine))
 		return twi_misuse(engine, TWI_MISUSE_PARENTS, -ECHILD);
 	/*
-	 * RELAXED, both: only for people to read. Both must be read before the snapshot is
-	 * requested, because the request wakes the worker.
+	 * RELAXED, parked and before_ns: the values are only for people to read. They must be read
+	 * before the snapshot is requested, because the request wakes the worker.
 	 */
 	dump.parked = twi_load_relaxed(&engine->worker.park.word) == TWI_PARKED;
 	/* RELAXED: as above. */

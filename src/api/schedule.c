@@ -85,8 +85,8 @@ static inline bool kind_quick(const struct tw_kind *kind)
 }
 
 /*
- * Called once per unit (64 pushed timeouts). Adds the unit to those that wait for the worker, and
- * checks whether the worker keeps up.
+ * Adds a unit (64 pushed timeouts) to those that wait for the worker, and checks whether the worker
+ * keeps up. Called once per unit.
  */
 static TWI_COLD int unit_end(struct twi_worker *worker, const struct twi_thread *thread,
 			     uint64_t count, struct twi_report *ret_report)
@@ -168,7 +168,7 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 	return 0;
 }
 
-/* Called after each push: wakes the worker or ends a unit if necessary. Leaves the RCU section. */
+/* Wakes the worker or ends a unit if necessary, after each push. Leaves the RCU section. */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
 					uint64_t count)
 {

@@ -11,7 +11,8 @@
  */
 static uint64_t rate_once(void)
 {
-	static _Atomic uint64_t known; /* [atomic] the rate plus one; 0: not measured yet */
+	/* [atomic] the rate plus one, or 0 if it is not measured yet */
+	static _Atomic uint64_t known;
 	uint64_t rate = twi_load_relaxed(&known);
 
 	if (rate == 0) {

@@ -31,20 +31,20 @@ struct twi_clock_ops {
 	/*
 	 * Sleeps until a wake-up, until `until_ns` of this clock, or for `at_most_ns`. INT64_MAX
 	 * means no limit. May return early. A clock has this function if a futex cannot wait by its
-	 * time. NULL: the worker waits on a futex.
+	 * time. If it is NULL, the worker waits on a futex.
 	 */
 	void (*wait)(struct tw_clock *clock, struct twi_park *park, int64_t until_ns,
 		     int64_t at_most_ns);
 	/*
-	 * Called when a worker begins to use the clock. Returns 0 or a negative errno value. NULL:
-	 * nothing to do.
+	 * Prepares the clock for a worker that begins to use it. Returns 0 or a negative errno
+	 * value. NULL if there is nothing to do.
 	 */
 	int (*attach)(struct tw_clock *clock, struct twi_park *park);
 	void (*detach)(struct tw_clock *clock, struct twi_park *park);
 	/*
-	 * Called in a forked child. Replaces the objects that the park shares with the parent by
-	 * new ones. Returns 0. If it fails, it returns a negative errno value and changes nothing.
-	 * NULL: nothing to do.
+	 * Replaces the objects that the park shares with the parent by new ones, in a forked child.
+	 * Returns 0. If it fails, it returns a negative errno value and changes nothing. NULL if
+	 * there is nothing to do.
 	 */
 	int (*inherit)(struct tw_clock *clock, struct twi_park *park);
 	/* Returns whether an engine uses the clock. */

@@ -30,8 +30,8 @@ bool twi_clock_system_busy(struct tw_clock *clock);
 int64_t twi_system_ns(clockid_t id);
 
 /*
- * Each initialises a clock of one type, in zeroed memory. Returns 0, or -EOPNOTSUPP if the system
- * has no such clock.
+ * Initialise a clock, each function one of another type, in zeroed memory. Return 0, or -EOPNOTSUPP
+ * if the system has no such clock.
  */
 int twi_clock_monotonic_init(struct twi_clock_system *clock);
 int twi_clock_boottime_init(struct twi_clock_system *clock);

@@ -181,8 +181,8 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 }
 
 /*
- * After it wakes up, the worker takes a sample, and the reading is one nanosecond less than
- * CLOCK_MONOTONIC. So it must sleep one nanosecond longer.
+ * Returns the time until which the worker must sleep: one nanosecond later. After it wakes up, the
+ * worker takes a sample, and the reading is one nanosecond less than CLOCK_MONOTONIC.
  */
 static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
@@ -207,8 +207,8 @@ const struct twi_clock_ops twi_clock_tsc_ops = {
 };
 
 /*
- * Scaling has 32 bits for the rate (3/4 of the nanoseconds per 2^32 counts), so a counter of less
- * than 0.75 GHz cannot be used.
+ * Returns whether the clock can use this rate. Scaling has 32 bits for it (3/4 of the nanoseconds
+ * per 2^32 counts), so a counter of less than 0.75 GHz cannot be used.
  */
 static bool rate_fits(uint64_t rate)
 {

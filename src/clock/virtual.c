@@ -24,8 +24,8 @@ static int64_t virtual_now_ns(struct tw_clock *clock)
 }
 
 /*
- * Used under ThreadSanitizer. A callback sees all that the mover did before the move, so this edge
- * is reported to the sanitizer. A thread that only schedules needs no such edge.
+ * Returns the time under ThreadSanitizer. A callback sees all that the mover did before the move,
+ * so this edge is reported to the sanitizer. A thread that only schedules needs no such edge.
  */
 static int64_t tsan_now_ns(struct tw_clock *clock)
 {

@@ -86,7 +86,7 @@ static bool read_ahead(struct tw_durable *set)
 }
 
 /*
- * Once a second, removes the dead letters beyond the bounds. Returns how many it removed, or an
+ * Removes the dead letters beyond the bounds, once a second. Returns how many it removed, or an
  * error.
  */
 static int dead_trim(struct tw_durable *set)

@@ -11,7 +11,7 @@
  */
 bool twi_io_step(struct tw_durable *set);
 
-/* The main function of the I/O thread; `set` is a struct tw_durable. */
+/* Runs the I/O thread. `set` is a struct tw_durable. */
 void *twi_io_main(void *set);
 
 #endif

@@ -460,7 +460,7 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 }
 
 /*
- * The memory of requests. Any thread makes a request. The I/O thread frees it, or the caller that
+ * Makes a request. Any thread may call it. The I/O thread frees the request, or the caller that
  * waits for the answer.
  */
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,

@@ -193,10 +193,7 @@ struct twi_durable_hooks {
 	bool driven; /* there is no I/O thread; the test calls twi_io_step() */
 	int64_t (*boot_ns)(void *context);
 	const char *boot; /* NULL stands for the system's name of the boot */
-	/*
-	 * Called instead of a sleep while the server of a shared store cannot be reached. May be
-	 * NULL.
-	 */
+	/* Replaces a sleep while the server of a shared store cannot be reached. May be NULL. */
 	void (*wait)(void *context);
 };
 

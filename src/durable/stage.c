@@ -90,7 +90,7 @@ static _Atomic uint32_t lanes_given; /* [atomic] */
 /* Returns the calling thread's lane. Threads are assigned to lanes in turn. */
 static uint32_t lane_number(void)
 {
-	static _Thread_local uint32_t number; /* 1 + the lane; 0: none yet */
+	static _Thread_local uint32_t number; /* 1 + the lane, or 0 if the thread has none yet */
 
 	if (number == 0) {
 		/* RELAXED: only a number. */

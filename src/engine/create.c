@@ -35,8 +35,8 @@ static void alive_count(bool loop)
 }
 
 /*
- * Under ThreadSanitizer, reports the edge from the scheduling threads, because the dispatch hook
- * may read memory that they have written.
+ * Calls the dispatch hook under ThreadSanitizer. Reports the edge from the scheduling threads
+ * before, because the hook may read memory that they have written.
  */
 static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
 {

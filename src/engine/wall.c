@@ -16,7 +16,10 @@
 
 #include <errno.h>
 
-/* The watch calls this function after each step of the wall clock. */
+/*
+ * Counts a step of the wall clock, and wakes the worker. The watch calls this function after each
+ * step.
+ */
 static void wall_stepped(void *context)
 {
 	struct twi_wall *wall = context;

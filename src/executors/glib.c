@@ -23,7 +23,7 @@ enum { THREADS_MAX = 1024 };
 
 struct tw_glib {
 	GThreadPool *pool;        /* [const] */
-	size_t queue_max;         /* [const] 0: no limit */
+	size_t queue_max;         /* [const] the most waiting timeouts, or 0 for no limit */
 	int generation;           /* [const] number of forks at creation */
 	_Atomic uint64_t waiting; /* [atomic] accepted timeouts that do not run yet */
 };

@@ -41,7 +41,7 @@ struct batch {
 struct tw_uv {
 	uv_async_t async;
 	uv_loop_t *loop;            /* [const] */
-	size_t queue_max;           /* [const] 0: no limit */
+	size_t queue_max;           /* [const] the most timeouts under way, or 0 for no limit */
 	int generation;             /* [const] number of forks at creation */
 	struct twi_handover handed; /* [atomic E66] */
 	_Atomic uint64_t under_way; /* [atomic] accepted timeouts whose end is not reported yet */

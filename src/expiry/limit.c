@@ -13,7 +13,7 @@
 #include "base/atomic.h"
 #include "worker/role.h"
 
-/* Takes a slot. RELAXED, both: a count that publishes nothing. */
+/* Takes a slot. RELAXED, load and swap: a count that publishes nothing. */
 bool twi_limit_take(struct twi_worker *worker, struct twi_thread *thread)
 {
 	struct twi_run *run = twi_run_of(thread, worker);

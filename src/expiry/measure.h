@@ -29,7 +29,7 @@ struct twi_measured_pair {
 };
 
 struct twi_measure {
-	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0: the worker runs all callbacks */
+	TWI_CACHE_ALIGNED uint32_t stripe_count; /* [const] 0 if the worker runs all callbacks */
 	bool sampled;                            /* [const] only some runs are measured */
 	struct twi_measured_pair worker;         /* [worker] */
 	struct twi_measured_pair stripe[];       /* [atomic] */

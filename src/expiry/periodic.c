@@ -67,8 +67,8 @@ static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 }
 
 /*
- * Called for a grid point whose tick is over. Returns the first later grid point whose tick is not
- * over.
+ * Returns the first grid point after `point_ns` whose tick is not over. The tick of `point_ns` must
+ * be over.
  */
 static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 {

@@ -51,7 +51,7 @@ struct twi_watch_slot {
 
 struct twi_watch {
 	int64_t slow_ns;                         /* [const] */
-	tw_slow_hook *hook;                      /* [const] NULL: count only */
+	tw_slow_hook *hook;                      /* [const] NULL if slow runs are only counted */
 	void *context;                           /* [const] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic] a bit for each slot ever used */
 	_Atomic uint64_t count;                  /* [atomic] slow runs */

@@ -175,8 +175,8 @@ static inline bool twi_keyed_same(struct twi_keyed_entry *entry, uint64_t word)
 static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 {
 	/*
-	 * E51, both: pair with twi_keyed_set_timer. They acquire the hold in which the handle was
-	 * written.
+	 * E51, both loads: they pair with twi_keyed_set_timer, and acquire the hold in which the
+	 * handle was written.
 	 */
 	return (struct tw_handle){.node = twi_load_acquire(&entry->timer_node),
 				  .generation =
@@ -206,7 +206,7 @@ bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
  */
 bool twi_keyed_grow_once(struct tw_keyed *table, uint64_t entries, uint64_t *ret_entries);
 
-/* Called by the reclaimer. Frees a list of entries that no reader can see any more. */
+/* Frees a list of entries that no reader can see any more. Called by the reclaimer. */
 void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *first);
 
 void twi_keyed_entries_release(struct tw_keyed *table);

@@ -352,7 +352,7 @@ void twi_reclaim_wait(struct tw_keyed *table)
 	}
 }
 
-/* Runs in the child, where there is no other thread. */
+/* Empties the reclaimer's data in a forked child, where there is no other thread. */
 static void child_begins(void)
 {
 	/* RELAXED, all: there is no other thread. */

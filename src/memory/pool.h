@@ -62,7 +62,7 @@ struct twi_stock {
 	struct twi_block *give;
 	struct twi_block *give_last;
 	uint32_t give_count;
-	/* number of blocks that fill `give`; 1: the stock keeps no blocks */
+	/* number of blocks that fill `give`, or 1 if the stock keeps none */
 	uint32_t magazine_blocks;
 	struct twi_block *recent[TWI_BLOCK_AHEAD]; /* the last blocks put into `give` */
 	struct twi_block *warm[TWI_BLOCK_WARM];    /* a stack of blocks that the thread gave back */
@@ -169,8 +169,8 @@ static inline bool twi_pool_ready(const struct twi_stock *stock)
 }
 
 /*
- * take_warm and give_warm are for a thread that both takes and gives. The block that it gave last
- * is the next one that it takes, and is still in its cache.
+ * Takes a block, if possible the one that the thread gave last, which is still in its cache.
+ * take_warm and give_warm are for a thread that both takes and gives.
  */
 static inline void *twi_pool_take_warm(struct twi_stock *stock)
 {

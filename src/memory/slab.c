@@ -50,8 +50,8 @@ static struct twi_slab *slab_allocate(void)
 }
 
 /*
- * A process that needs a second slab will probably fill it. Then one huge page costs less than 512
- * page faults.
+ * Advises the kernel to use a huge page, except for the first slab. A process that needs a second
+ * slab will probably fill it. Then one huge page costs less than 512 page faults.
  */
 static void advise_huge(struct twi_slab *slab, uint32_t index)
 {

@@ -55,9 +55,7 @@ enum {
 struct twi_ring_array {
 	uint64_t from; /* [const] the number of its first entry */
 	uint64_t mask; /* [const] its number of places, minus 1 */
-	/*
-	 * [handoff E131] the next array, which has the entries from its own `from` on; NULL: none
-	 */
+	/* [handoff E131] the next array, which has the entries from its own `from` on, or NULL */
 	_Atomic(struct twi_ring_array *) next;
 	TWI_CACHE_ALIGNED _Atomic uintptr_t entry[];
 };
@@ -65,7 +63,7 @@ struct twi_ring_array {
 /* The producer's hot fields. All of them are 0 as long as there is no array. */
 struct twi_ring_in {
 	_Atomic uint64_t tail;    /* [producer E19] */
-	_Atomic uintptr_t *entry; /* [producer] of the newest array; NULL: there is none */
+	_Atomic uintptr_t *entry; /* [producer] the places of the newest array, or NULL */
 	uint32_t mask;            /* [producer] of the newest array */
 	uint32_t room; /* [producer] entries with numbers below this are free (low half) */
 };
@@ -246,7 +244,7 @@ struct twi_ring_part {
 /*
  * For the consumer. Returns the first part of the entries from `at` up to `end` that lies in one
  * piece. At least one entry must be there, and all must have been pushed. `*array`: the array at
- * which the search begins; NULL: the first one. Afterwards it is the array of the part.
+ * which the search begins, or NULL for the first one. Afterwards it is the array of the part.
  */
 static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
 						 struct twi_ring_array **array, uint64_t at,

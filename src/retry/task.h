@@ -64,7 +64,7 @@ struct twi_task_chunk {
 
 struct tw_retry {
 	struct tw_engine *engine;             /* [const], as those below */
-	const struct tw_allocator *allocator; /* NULL: the C library's */
+	const struct tw_allocator *allocator; /* NULL stands for the C library's */
 	uint64_t seed;
 	uint32_t pending_limit;
 	uint32_t policy;

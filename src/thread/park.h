@@ -33,7 +33,7 @@ void twi_park_fd_raise(int event_fd);
 
 struct twi_park {
 	_Atomic uint32_t word; /* [atomic E8] */
-	int event_fd;          /* [const] wakers raise it; -1: `word` is the futex */
+	int event_fd;          /* [const] wakers raise it; it is -1 if `word` is the futex */
 	int wait_fd;           /* [const] the timerfd of park_fd.h */
 	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
 	int timer_fd;           /* [handoff E8] set while awake; read by a waker that saw PARKED */

@@ -31,7 +31,7 @@ struct twi_chain {
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
 	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
-	/* [handoff E4] runs left, with the waiting one; 0: no limit */
+	/* [handoff E4] runs left, with the waiting one, or 0 for no limit */
 	uint64_t runs_left;
 };
 

@@ -61,7 +61,7 @@ static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 	twi_store_relaxed(&chain->word, twi_word_to(twi_load_relaxed(&chain->word), state));
 }
 
-/* First pass: marks each timeout that is alive. */
+/* Marks each timeout that is alive, in the first pass. */
 static void block_mark(void *context, void *block)
 {
 	struct twi_node *node = block;
@@ -85,7 +85,7 @@ static void block_mark(void *context, void *block)
 		chain_state(chain, TWI_WORD_DUE);
 }
 
-/* Second pass: frees each block that is not alive, and unmarks the blocks of chains. */
+/* Frees each block that is not alive, and unmarks the blocks of chains, in the second pass. */
 static void block_free(void *stock, void *block)
 {
 	struct twi_node *node = block;

@@ -53,8 +53,9 @@ static TWI_WORKER_ONLY void turn_count(struct twi_worker *worker)
 }
 
 /*
- * A chain that is behind gets one run per turn, so the next turn must follow at once. Timeouts that
- * were put aside must come before all that are scheduled from now on.
+ * Ends a turn in which timeouts were put aside, or a chain is behind. The next turn must follow at
+ * once, because such a chain gets one run per turn. The timeouts that were put aside must come
+ * before all that are scheduled from now on.
  */
 static TWI_COLD TWI_WORKER_ONLY unsigned later_end(struct twi_worker *worker)
 {

@@ -42,7 +42,8 @@ struct twi_wheel_snapshot {
 	uint64_t cancelled;               /* cancelled timeouts that are still in the wheel */
 	struct twi_node *first_cancelled; /* the cancelled one with the earliest deadline */
 	struct twi_wheel_snapshot_slot
-		slot[TWI_SNAPSHOT_SLOTS]; /* the fullest first; count 0: no more slots */
+		/* the fullest slots, the fullest first; if there are no more, count is 0 */
+		slot[TWI_SNAPSHOT_SLOTS];
 };
 
 /* Fills `ret`. `now_ns`: the present time, for the ages. */

@@ -43,7 +43,7 @@ struct twi_worker {
 	struct tw_clock *clock; /* [const] */
 	/* The thread that may touch the wheel. Other threads only compare its address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
-	uint64_t pending_limit;             /* [const] 0: no limit */
+	uint64_t pending_limit;             /* [const] 0 for no limit */
 	_Atomic int64_t wake_before_ns;     /* [worker E8] earlier deadlines wake it if it sleeps */
 	/* How many slots of the limit are taken. Every thread writes it, if there is a limit. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
@@ -79,11 +79,11 @@ struct twi_worker {
 	uint32_t rejection;                   /* [const] enum tw_rejection */
 	tw_drop_hook *on_drop;                /* [const] */
 	void *drop_context;                   /* [const] */
-	int64_t late_ns;                      /* [const] 0: no bound */
+	int64_t late_ns;                      /* [const] the bound on lateness, or 0 */
 	tw_late_hook *on_late;                /* [const] */
 	void *late_context;                   /* [const] */
-	struct twi_watch *watch;              /* [const] NULL: no run is slow */
-	struct twi_measure *measure;          /* [const] NULL: runs are not measured */
+	struct twi_watch *watch;              /* [const] NULL if slow runs are not watched */
+	struct twi_measure *measure;          /* [const] NULL if runs are not measured */
 	bool runs_checked;                    /* [const] there is a bound, or a measurement */
 	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough begin of the next run */
 	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is due before this */
@@ -106,7 +106,7 @@ struct twi_worker {
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next one not accepted yet */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
-	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL: no date was ever used */
+	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL if no date was ever used */
 	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
 	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */

@@ -112,7 +112,10 @@ static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_
 	return result < 0 ? result : sqlite3_changes(timers->database->sqlite);
 }
 
-/* A power loss may undo a trim, because the next trim repeats it. So its commit need not sync. */
+/*
+ * Removes dead letters, and does not sync: a power loss may undo a trim, because the next trim
+ * repeats it.
+ */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
 {
 	struct twi_database *database = timers->database;

@@ -99,7 +99,10 @@ int twi_file_open(struct twi_file *file, const char *path)
 	return result;
 }
 
-/* The last checkpoint leaves an empty log, so that the database file alone is a whole copy. */
+/*
+ * Marks the file as clean, and empties the log. The last checkpoint leaves an empty log, so that
+ * the database file alone is a whole copy.
+ */
 static void end_cleanly(struct twi_file *file)
 {
 	struct twi_meta meta = file->meta;

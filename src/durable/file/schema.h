@@ -21,7 +21,7 @@ enum {
 struct twi_meta {
 	int64_t serial;  /* all serials below it may be in use; no other serial is */
 	int64_t epoch;   /* how often the file was opened */
-	int64_t clean;   /* 1: the last process that had the file open closed it */
+	int64_t clean;   /* 1 if the last process that had the file open closed it, otherwise 0 */
 	int64_t wall_ns; /* the highest wall-clock time that was seen */
 };
 

@@ -451,8 +451,8 @@ static int slice_move(struct twi_timers *timers)
 }
 
 /*
- * The commit does not sync. If a power loss undoes it, the rows are still in the inbox. The next
- * synced commit covers it, too.
+ * Moves a slice of the inbox. The commit does not sync. If a power loss undoes it, the rows are
+ * still in the inbox. The next synced commit covers it, too.
  */
 int twi_timers_slice(struct twi_timers *timers)
 {

@@ -53,8 +53,8 @@ int twi_tool_server_cancel(struct twi_tool_server *server, struct tw_durable_id 
 }
 
 /*
- * The revived timer is due now, and any process may claim it. It loses its key, because another
- * timer may have the key by now.
+ * Revives a dead letter. The timer is due now, and any process may claim it. It loses its key,
+ * because another timer may have the key by now.
  */
 int twi_tool_server_revive(struct twi_tool_server *server, struct tw_durable_id id)
 {

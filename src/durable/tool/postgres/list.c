@@ -122,8 +122,8 @@ int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_
 }
 
 /*
- * An index has the free timers of each kind in the order of deadlines. There are few claimed
- * timers, so these are sorted.
+ * Lists the next timers. An index has the free timers of each kind in the order of deadlines. There
+ * are few claimed timers, so these are sorted.
  */
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output)
 {

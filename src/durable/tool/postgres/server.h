@@ -19,8 +19,8 @@ struct twi_tool_server {
 };
 
 /*
- * Connects. If `reads`, all reads see one moment. Returns 0, -ENOENT if there is no such schema,
- * -ENOTSUP, -EUCLEAN, or another code.
+ * Connects. If `reads`, all reads see the timers as they are at one moment. Returns 0, -ENOENT if
+ * there is no such schema, -ENOTSUP, -EUCLEAN, or another code.
  */
 int twi_tool_server_open(struct twi_tool_server *server, const char *address, const char *schema,
 			 bool reads);
