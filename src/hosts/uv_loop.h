@@ -65,7 +65,7 @@ struct tw_uv_timers {
 	uv_timer_t driver;
 	uv_prepare_t prepare;
 	uv_check_t check;
-	uv_idle_t closer; /* in the loop only while timers close */
+	uv_idle_t closer; /* active in the loop only while timers close */
 	uv_loop_t *loop;
 	uv_timer_cb drive;
 	struct tw_engine *engine;

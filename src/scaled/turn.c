@@ -36,7 +36,7 @@
 struct turn {
 	struct tw_scaled *scaled;
 	int64_t now_ns;    /* the engine's time when the turn began */
-	int64_t ahead_ns;  /* how far the queue's time is ahead */
+	int64_t ahead_ns;  /* how far the queue's time is ahead of the engine's */
 	int64_t target_ns; /* the queue's time for `now_ns` */
 	int64_t at_ns;     /* the queue's time of the last poll */
 	uint64_t runs;     /* how many more callbacks may run */

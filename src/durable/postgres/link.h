@@ -17,7 +17,7 @@ struct twi_link {
 	struct twi_postgres_notice notice;
 	bool warned; /* the user was warned that the server is not verified */
 	int64_t session_ns;
-	PGconn *statements, *beats; /* NULL while closed */
+	PGconn *statements, *beats; /* the two connections; NULL while closed */
 	struct twi_values values;   /* the arguments of the next statement */
 	/* The heartbeat. All times are of CLOCK_BOOTTIME. */
 	char *beat_text;
@@ -26,7 +26,7 @@ struct twi_link {
 	bool over;        /* the server has refused the session */
 	bool beat_waits;  /* a heartbeat waits for its reply */
 	int64_t beat_sent_ns, beat_at_ns;
-	int64_t until_ns; /* no run may begin later */
+	int64_t until_ns; /* CLOCK_BOOTTIME after which no run may begin */
 	int64_t wall_ns;  /* the server's clock minus CLOCK_BOOTTIME */
 	bool wall_known;
 	int64_t piped_ns;                /* when the pipeline began */

@@ -53,7 +53,7 @@ struct twi_postgres {
 	 * it.
 	 */
 	bool unsettled;
-	bool sent; /* if unsettled: it is a commit, which the set repeats */
+	bool sent; /* if unsettled: the batch is a commit, which the set repeats */
 	/* Claims. */
 	int64_t low; /* deadline at which the next claim begins; INT64_MIN: at the first */
 	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline */

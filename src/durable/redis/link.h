@@ -18,7 +18,7 @@ struct twi_redis_link {
 	struct twi_redis_notice notice;
 	bool warned; /* the user was warned that the connection is not encrypted */
 	int64_t session_ns;
-	redisContext *statements, *beats; /* NULL while closed */
+	redisContext *statements, *beats; /* the two connections; NULL while closed */
 	/* The scripts. */
 	const char *clock; /* the Lua text that reads the clock, or NULL for that of clock.lua */
 	char *texts[TWI_REDIS_SCRIPT_COUNT];
@@ -36,7 +36,7 @@ struct twi_redis_link {
 	bool gone;        /* the data that this process has opened is gone */
 	bool beat_waits;  /* a heartbeat waits for its reply */
 	int64_t beat_sent_ns, beat_at_ns;
-	int64_t until_ns; /* no run may begin later */
+	int64_t until_ns; /* CLOCK_BOOTTIME after which no run may begin */
 	int64_t wall_ns;  /* the server's clock minus CLOCK_BOOTTIME */
 	bool wall_known;
 	int64_t connect_at_ns, pause_ns; /* the next try to connect, and the pause before it */
