@@ -54,9 +54,9 @@ enum {
 /* The state of one RCU section. */
 struct sweep {
 	struct twi_thread *thread;
-	struct twi_worker *worker; /* NULL as long as nothing is cancelled */
+	struct twi_worker *worker; /* the engine's worker; NULL as long as nothing is cancelled */
 	struct twi_lane *lane;
-	const struct tw_kind *plain; /* a kind without a finaliser, or NULL */
+	const struct tw_kind *plain; /* a kind that is known to have no finaliser, or NULL */
 	uint32_t units;              /* full units of cancels in the wheel */
 	bool sweeping;               /* stop frees cancelled nodes itself, so none is pushed */
 	bool batch_begun;            /* `batch` is in use: a timeout was in the wheel */

@@ -61,7 +61,7 @@
 struct __attribute__((capability("role"))) twi_role {
 	char none;
 };
-extern struct twi_role twi_worker_role; /* a name; never defined */
+extern struct twi_role twi_worker_role; /* only a name for clang; it is never defined */
 #define TWI_WORKER_ONLY __attribute__((requires_capability(twi_worker_role)))
 #define TWI_WORKER_FIELD __attribute__((guarded_by(twi_worker_role)))
 #define TWI_WORKER_BEGINS __attribute__((assert_capability(twi_worker_role)))

@@ -23,7 +23,7 @@
 #define LEAF_POWER 0x80000007U
 
 enum {
-	INVARIANT = 1 << 8, /* a bit in EDX of the leaf */
+	INVARIANT = 1 << 8, /* the bit in EDX that says that the counter runs evenly */
 	/* Of this many readings in a row, the one with the smallest gap is used. */
 	TRIES = 16,
 };

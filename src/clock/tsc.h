@@ -52,7 +52,8 @@ struct twi_clock_tsc {
 	_Atomic uint64_t sampled;  /* [atomic E18] the count of the last sample */
 	_Atomic int64_t offset_ns; /* [atomic E18] the offset of the last sample */
 	uint64_t width_counts;     /* [const] the longest time that a sample may take */
-	bool quiet; /* [const] no message on a fallback: the user did not choose this clock */
+	/* [const] a fallback is not logged, because the user did not choose this clock */
+	bool quiet;
 };
 
 extern const struct twi_clock_ops twi_clock_tsc_ops;

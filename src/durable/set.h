@@ -81,7 +81,7 @@ struct twi_durable_kind {
 	struct tw_durable *set;             /* [const] */
 	/* [io] Due timers that wait, because the kind is paused or at its bound. */
 	TAILQ_HEAD(, twi_durable_timer) parked;
-	_Atomic uint32_t running; /* [atomic] counted if running_max is set */
+	_Atomic uint32_t running; /* [atomic] how many runs are under way, if running_max is set */
 	_Atomic uint32_t paused;  /* [atomic] */
 };
 
@@ -177,8 +177,8 @@ struct twi_axis {
 	struct twi_position cursor_next; /* the position of the last row of a load */
 	size_t loaded;                   /* rows that this load has given */
 	bool cut;          /* the last load reached its limit, so there may be more rows */
-	int64_t now_ns;    /* at the begin of this step */
-	int64_t stored_ns; /* at the end of the last commit */
+	int64_t now_ns;    /* the time of this clock at the begin of this step */
+	int64_t stored_ns; /* the time of this clock at the end of the last commit */
 	/* this clock minus the engine's clock, as the armed timeouts assume */
 	int64_t offset_ns;
 	int64_t confirm_until_ns; /* if a timer is due up to this time, its start is stored first */
@@ -247,7 +247,7 @@ struct tw_durable {
 	struct twi_batch *batch;                    /* [io], as those below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
-	struct tw_durable_clock clock; /* as the store has it */
+	struct tw_durable_clock clock; /* the clock of elapsed time, as the store has it */
 	int64_t accepted_ns;           /* wall clock minus engine's clock, as last believed */
 	int64_t catch_up_ns;           /* engine's clock: when the next overdue timer may run */
 	/* engine's clock: the next try after the store was full, and the next look at the log */
@@ -259,7 +259,7 @@ struct tw_durable {
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
-	struct twi_linger *lingers; /* a heap; the first ends first */
+	struct twi_linger *lingers; /* a heap: the first timer ends lingering first */
 	size_t linger_count, linger_room;
 	bool linger_cut; /* a clock was set, so the wait of all of them ends */
 	/* Items that a step could not finish; the next step begins with them. */
@@ -267,22 +267,24 @@ struct tw_durable {
 	struct twi_request *flushes; /* they are answered after the commit */
 	int64_t taken_bytes;
 	int64_t accepted_now_ns;           /* the wall clock, as last believed */
-	struct tw_durable_session session; /* if the store is shared */
+	struct tw_durable_session session; /* the session, if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
 	bool claim_more;                   /* the last claim was cut off */
 	bool closed;
 	uint64_t counters[TWI_SHOWN_COUNT];
-	TWI_CACHE_ALIGNED struct twi_handover staging; /* [atomic] its edge: queue/handover.h */
-	_Atomic int64_t staged_bytes;                  /* [atomic E103] */
-	_Atomic int64_t step_ns;                       /* [atomic] wall clock minus elapsed time */
+	/* [atomic] the staged items; queue/handover.h has the edge */
+	TWI_CACHE_ALIGNED struct twi_handover staging;
+	_Atomic int64_t staged_bytes; /* [atomic E103] */
+	_Atomic int64_t step_ns;      /* [atomic] wall clock minus elapsed time */
 	_Atomic int64_t linger_bytes; /* [atomic] bytes of the timers that linger */
 	_Atomic int64_t server_ns;    /* [atomic] the server's clock minus CLOCK_BOOTTIME */
 	TWI_CACHE_ALIGNED _Atomic uint32_t asleep; /* [atomic E103] an enum twi_asleep */
-	_Atomic uint32_t state;      /* [atomic] an enum tw_durable_state, of the conditions */
-	_Atomic uint32_t conditions; /* [atomic] bits of enum twi_condition */
-	_Atomic uint32_t closing;    /* [atomic] */
-	_Atomic uint32_t finished;   /* [atomic] */
-	_Atomic uint32_t urgent;     /* [atomic E103] a caller waits */
+	/* [atomic] an enum tw_durable_state, which follows from the conditions */
+	_Atomic uint32_t state;
+	_Atomic uint32_t conditions;               /* [atomic] bits of enum twi_condition */
+	_Atomic uint32_t closing;                  /* [atomic] */
+	_Atomic uint32_t finished;                 /* [atomic] */
+	_Atomic uint32_t urgent;                   /* [atomic E103] a caller waits */
 	_Atomic uint64_t serial_next, serial_end;  /* [atomic E107] the reserved serials */
 	_Atomic uint64_t scheduled, runs, overdue; /* [atomic] */
 	_Atomic uint64_t late, lag_ns, lag_max_ns; /* [atomic] */

@@ -31,7 +31,8 @@ struct wish {
 };
 
 static _Atomic(struct tw_engine *) made; /* [atomic E120] */
-static _Atomic uintptr_t wished;         /* [atomic E120] a struct wish, and SEALED */
+/* [atomic E120] pointer to a struct wish, and the bit SEALED */
+static _Atomic uintptr_t wished;
 
 static struct wish *wish_of(uintptr_t word)
 {

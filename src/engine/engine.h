@@ -28,12 +28,14 @@ enum {
  * freed, and may serve one kind after another.
  */
 struct twi_seat {
-	_Alignas(16) _Atomic uint64_t driver[2]; /* [atomic E150] a handle */
-	_Alignas(16) _Atomic uint64_t relay[2];  /* [atomic E150] a handle */
-	_Atomic(struct tw_scaled *) owner;       /* [atomic E151] NULL: free */
-	struct twi_seat *next;                   /* [const] the engine's next seat */
-	_Atomic uint32_t asked;                  /* [atomic E150] */
-	uint32_t fork_epoch;                     /* [handoff E151] of the owner */
+	_Alignas(16) _Atomic uint64_t driver[2]; /* [atomic E150] handle of the driver */
+	_Alignas(16) _Atomic uint64_t relay[2];  /* [atomic E150] handle of the relay */
+	/* [atomic E151] the kind that has the seat, or NULL */
+	_Atomic(struct tw_scaled *) owner;
+	struct twi_seat *next;  /* [const] the engine's next seat */
+	_Atomic uint32_t asked; /* [atomic E150] */
+	/* [handoff E151] fork epoch of the owner's process */
+	uint32_t fork_epoch;
 };
 
 struct tw_engine {
@@ -43,7 +45,7 @@ struct tw_engine {
 	void *thread_context;                        /* [const] */
 	int32_t scheduling_policy;                   /* [const] */
 	int32_t scheduling_priority;                 /* [const] */
-	size_t cpu_set_bytes;                        /* [const] 0: the worker inherits its CPUs */
+	size_t cpu_set_bytes;                        /* [const] 0 if the worker inherits its CPUs */
 	cpu_set_t cpu_set;                           /* [const] */
 	char thread_name[TWI_THREAD_NAME_BYTES + 1]; /* [const] */
 	pthread_t thread;                            /* [handoff E12] */
@@ -51,12 +53,13 @@ struct tw_engine {
 	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
 	_Atomic bool join_claimed; /* [atomic] a stop of the default engine joins its threads */
 	_Atomic uint32_t misuse_reported; /* [atomic] a bit for each enum twi_misuse */
-	_Atomic uint64_t factor; /* [atomic E151] of scaled kinds, as scaled/factor.c packs it */
-	_Atomic(struct twi_seat *) seats; /* [atomic E151] of scaled kinds */
+	/* [atomic E151] the factor of scaled kinds, as scaled/factor.c packs it */
+	_Atomic uint64_t factor;
+	_Atomic(struct twi_seat *) seats; /* [atomic E151] the list of seats of scaled kinds */
 	/* If a scaled kind owns this engine: the engine that users see, and its seat there. */
-	struct tw_engine *front;   /* [const] or NULL */
-	struct twi_seat *seat;     /* [const] or NULL */
-	struct tw_options options; /* [const] as passed; pointers may be stale */
+	struct tw_engine *front;   /* [const] may be NULL */
+	struct twi_seat *seat;     /* [const] may be NULL */
+	struct tw_options options; /* [const] as passed to create; pointers may be stale */
 };
 
 _Static_assert(offsetof(struct tw_engine, worker) == 0, "a node finds its worker at its engine");

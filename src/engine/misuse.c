@@ -9,7 +9,8 @@
 _Static_assert((int)TWI_MISUSE_COUNT <= 32, "a bit for each");
 
 static _Atomic uint32_t
-	process_reported; /* [atomic] misuse without an engine; a bit per enum twi_misuse */
+	/* [atomic] a bit for each enum twi_misuse that was reported without an engine */
+	process_reported;
 
 static const char *const texts[TWI_MISUSE_COUNT] = {
 	[TWI_MISUSE_STOP_INSIDE] = "tw_engine_stop in a callback of its engine: rejected, it would "

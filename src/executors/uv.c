@@ -33,7 +33,7 @@ struct item {
 struct batch {
 	struct twi_handover_link link; /* the first field, because a link is cast to its batch */
 	struct tw_uv *executor;
-	size_t left; /* used by the loop's thread only: timeouts whose end is not reported yet */
+	size_t left; /* timeouts whose end is not reported yet; only the loop's thread uses it */
 	size_t count;
 	struct item item[];
 };

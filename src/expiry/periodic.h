@@ -10,9 +10,9 @@
 struct twi_chain_run {
 	struct twi_run run;
 	struct twi_chain *chain;
-	int64_t interval_ns; /* set by tw_period_next, otherwise the period; never negative */
+	int64_t interval_ns; /* the period, or what tw_period_next has set; never negative */
 	enum tw_end end;     /* why the chain ends, if this run is the last one */
-	bool place_offered;  /* its slot of the limit may be passed on to a new timeout */
+	bool place_offered;  /* the chain's slot of the limit may be passed on to a new timeout */
 	bool once;           /* the timeout has a date: it is over as soon as the run begins */
 };
 
@@ -24,7 +24,9 @@ struct twi_chain_run {
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
 
-/* Does the same for a run that was rejected, with the drop hook instead of the callback. */
+/*
+ * Ends a run that was rejected, as twi_chain_run does, with the drop hook instead of the callback.
+ */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
 

@@ -55,7 +55,8 @@ struct twi_watch {
 	void *context;                           /* [const] */
 	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic] a bit for each slot ever used */
 	_Atomic uint64_t count;                  /* [atomic] slow runs */
-	struct twi_watch_slot slot[TWI_LANES];   /* by lane; the worker has the shared lane's */
+	/* a slot for each lane; the worker has that of the shared lane */
+	struct twi_watch_slot slot[TWI_LANES];
 };
 
 /*

@@ -33,15 +33,17 @@
 
 struct twi_wall {
 	const struct tw_allocator *allocator; /* [const] */
-	struct twi_park *park;                /* [const] of the engine's worker */
+	struct twi_park *park;                /* [const] the park of the engine's worker */
 	_Atomic uint32_t *steps;              /* [const] how often the wall clock was stepped */
 	bool watched;                         /* the watch was started and has not ended */
 	struct twi_step_watch watch;          /* [const] */
-	_Atomic uint32_t own_steps;           /* [atomic E8] counted by the watch */
+	/* [atomic E8] the counter of steps that the watch raises */
+	_Atomic uint32_t own_steps;
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
 	uint32_t steps_seen TWI_WORKER_FIELD; /* [worker] */
 	int64_t ahead_ns TWI_WORKER_FIELD;    /* [worker] the wall clock minus the engine's */
-	uint64_t *listed TWI_WORKER_FIELD;    /* [worker] see entry_of; some have ended */
+	/* [worker] entries, see entry_of; some timeouts have ended */
+	uint64_t *listed TWI_WORKER_FIELD;
 	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
 	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */
 	size_t sweep_at

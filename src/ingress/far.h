@@ -34,7 +34,10 @@ struct twi_lane_block *twi_lane_block_at(struct twi_worker *worker, uint32_t num
  */
 struct twi_lane *twi_lane_far(struct twi_worker *worker, uint32_t number);
 
-/* far.c: does the same, but makes nothing. If the lane was never used, returns the shared lane. */
+/*
+ * far.c: returns the far lane with this number, but makes nothing. If the lane was never used,
+ * returns the shared lane.
+ */
 struct twi_lane *twi_lane_far_made(struct twi_worker *worker, uint32_t number);
 
 /* far.c: frees the pages. No thread may use the engine any more. */
@@ -61,8 +64,8 @@ static inline struct twi_lane *twi_lane_of(struct twi_worker *worker,
 }
 
 /*
- * Does the same for a caller that only counts. Makes no lane: if the thread has none here, returns
- * the shared one.
+ * Returns the calling thread's lane, for a caller that only counts. Makes no lane: if the thread
+ * has none here, returns the shared one.
  */
 static inline struct twi_lane *twi_lane_made_of(struct twi_worker *worker,
 						const struct twi_thread *thread)

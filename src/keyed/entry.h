@@ -42,7 +42,8 @@ struct twi_keyed_entry {
 	uint16_t stripe;
 	union {
 		char near[TWI_KEY_NEAR_BYTES];
-		char far[sizeof(void *)]; /* a pointer, by memcpy: it is not aligned */
+		/* a pointer that is read by memcpy, because it is not aligned */
+		char far[sizeof(void *)];
 	} key;
 	struct tw_keyed *table;
 	_Atomic(const struct tw_keyed_kind *)
@@ -92,7 +93,7 @@ struct tw_keyed {
 	/* [atomic E52] */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) free;
 	_Atomic(struct twi_keyed_chunk *) chunks; /* [atomic E52] */
-	_Atomic uint64_t entries;                 /* [atomic] in all chunks */
+	_Atomic uint64_t entries;                 /* [atomic] how many entries all chunks have */
 	/* [atomic E52] retired entries that the reclaimer has not taken yet */
 	TWI_CACHE_ALIGNED _Atomic(struct twi_keyed_entry *) retired;
 	_Atomic uint32_t reclaims;   /* [atomic E54] pushes that the reclaimer has not finished */

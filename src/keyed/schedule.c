@@ -30,7 +30,7 @@ struct order {
 	const struct tw_keyed_kind *kind;
 	void *arg;
 	uint64_t life;
-	uint64_t *ret_life; /* or NULL */
+	uint64_t *ret_life; /* the caller's pointer, or NULL */
 	bool replaces;
 	/* An old entry that must be ended as replaced, outside the section, and its state word. */
 	struct twi_keyed_entry *ousted;

@@ -23,7 +23,7 @@ const struct tw_allocator *twi_allocator(void);
  */
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
-/* Does the same, with zeroed memory. */
+/* Returns zeroed memory, otherwise as twi_allocate. */
 void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
 #endif

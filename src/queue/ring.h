@@ -64,7 +64,7 @@ struct twi_ring_array {
 struct twi_ring_in {
 	_Atomic uint64_t tail;    /* [producer E19] */
 	_Atomic uintptr_t *entry; /* [producer] the places of the newest array, or NULL */
-	uint32_t mask;            /* [producer] of the newest array */
+	uint32_t mask;            /* [producer] number of places of the newest array, minus 1 */
 	uint32_t room; /* [producer] entries with numbers below this are free (low half) */
 };
 

@@ -34,7 +34,7 @@ struct twi_task {
 	_Alignas(TWI_TASK_BYTES) struct twi_link free; /* first member, cast to its task */
 	_Atomic uint64_t word;                         /* [atomic E40] */
 	_Atomic uint64_t generation; /* [atomic E40] the step that the task's handle has */
-	_Atomic uint64_t age;        /* [handoff E40] its number among all that were submitted */
+	_Atomic uint64_t age;        /* [handoff E40] the number of this submit among all submits */
 	/* [handoff E40] handle of its timer; a reader may get the halves of two handles */
 	_Atomic(void *) timer_node;
 	_Atomic uint64_t timer_generation; /* [handoff E40] */

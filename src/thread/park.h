@@ -36,7 +36,8 @@ struct twi_park {
 	int event_fd;          /* [const] wakers raise it; it is -1 if `word` is the futex */
 	int wait_fd;           /* [const] the timerfd of park_fd.h */
 	/* The descriptor of a loop, TWI_TIMER_FD_DRIVEN, or TWI_TIMER_FD_NONE. */
-	int timer_fd;           /* [handoff E8] set while awake; read by a waker that saw PARKED */
+	/* [handoff E8] the sleeper sets it while awake; a waker that saw PARKED reads it */
+	int timer_fd;
 	_Atomic uint32_t kicks; /* [atomic] how often wakers have set timer_fd */
 };
 

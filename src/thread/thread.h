@@ -56,8 +56,8 @@ struct twi_thread {
 	 * wheel_of is not NULL.
 	 */
 	struct twi_hold *holds;
-	uint32_t lane;   /* its lane number, while attached; if far, 63 */
-	uint32_t far;    /* its lane number if that is 64 or more, otherwise 0 */
+	uint32_t lane;   /* the lane number while the thread is attached; if that is far, 63 */
+	uint32_t far;    /* the lane number if it is 64 or more, otherwise 0 */
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
 	/* The pin of the thread's lane, or NULL if the thread has no near lane of its own. */
 	struct twi_pin *pin;

@@ -28,7 +28,7 @@ struct twi_chain {
 	uint64_t random;      /* [handoff E4] */
 	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, except in recovery */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
-	_Atomic(struct tw_engine *) engine; /* [atomic E4] NULL */
+	_Atomic(struct tw_engine *) engine; /* [atomic E4] always NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
 	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
 	/* [handoff E4] runs left, with the waiting one, or 0 for no limit */

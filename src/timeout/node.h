@@ -188,7 +188,7 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 }
 
 /*
- * Does the same for a timeout that needs no ingress, because the worker's own thread schedules it.
+ * Makes the node a new timeout that needs no ingress, because the worker's own thread schedules it.
  * The timeout is pending from here on. `bits`: its state, and the other bits of its word besides
  * the generation.
  */

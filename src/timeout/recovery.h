@@ -58,8 +58,8 @@ static inline bool twi_handle_of_parent(struct tw_handle handle)
 bool twi_handle_inherited_release(struct tw_handle handle);
 
 /*
- * Does the same as twi_handle_of_parent. Used by calls after which the callback must see the
- * caller's earlier writes.
+ * Does the same as twi_handle_of_parent, and reports a release by the caller to ThreadSanitizer.
+ * Used by calls after which the callback must see the caller's earlier writes.
  */
 static inline bool twi_handle_of_parent_release(struct tw_handle handle)
 {

@@ -93,8 +93,8 @@
 #include <stdint.h>
 
 enum twi_word_state {
-	TWI_WORD_INIT = 0,   /* in a ring, on its way to the worker */
-	TWI_WORD_LINKED = 1, /* in a link queue, on its way to the worker */
+	TWI_WORD_INIT = 0,   /* in a ring; the worker has not taken it yet */
+	TWI_WORD_LINKED = 1, /* in a link queue; the worker has not taken it yet */
 	TWI_WORD_WHEELED = 2,
 	TWI_WORD_CANCELLED = 3,
 	TWI_WORD_DUE = 4,

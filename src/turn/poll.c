@@ -191,7 +191,7 @@ int twi_poll_fd_make(struct twi_worker *worker)
 		return fd;
 	worker->park.timer_fd = fd;
 	worker->timer_ns = TWI_TIMER_UNKNOWN;
-	/* Inside a poll this is not needed, because the end of the poll does it. */
+	/* Inside a poll the timer need not be set here, because the end of the poll sets it. */
 	if (twi_thread()->worker != worker)
 		first_rest(worker);
 	return 0;

@@ -24,11 +24,12 @@
 
 /* The contents of the lanes. */
 struct twi_ingress_snapshot {
-	unsigned lanes;            /* lanes in use */
-	uint64_t ring;             /* ring entries, including stale ones */
-	uint64_t ring_cancelled;   /* of these, nodes to take out or file again */
-	uint64_t linked;           /* entries in the link queues of schedules */
-	uint64_t linked_cancelled; /* in those of cancels: nodes to take out or file again */
+	unsigned lanes;          /* lanes in use */
+	uint64_t ring;           /* ring entries, including stale ones */
+	uint64_t ring_cancelled; /* ring entries for nodes to take out or file again */
+	uint64_t linked;         /* entries in the link queues of schedules */
+	/* entries in the link queues of cancels: nodes to take out or file again */
+	uint64_t linked_cancelled;
 };
 
 /* A timeout as it was when the worker looked: an indication only. */

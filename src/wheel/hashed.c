@@ -18,7 +18,7 @@
 /* [worker], except the fields that are [const]. */
 struct hashed_wheel {
 	struct twi_wheel wheel;
-	uint32_t slots; /* [const] a power of two */
+	uint32_t slots; /* [const] number of slots, a power of two */
 
 	/*
 	 * The state of sweep(), which catches up slot by slot: the tick at which its revolution

@@ -75,7 +75,7 @@ struct twi_slot_scan {
 	int64_t before_ns; /* `limit` as a time: deadlines before it are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
-	uint64_t earliest; /* no entry that was seen and stays is due before this */
+	uint64_t earliest; /* no entry that the search has seen and left is due before this tick */
 };
 
 /*

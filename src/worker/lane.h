@@ -40,9 +40,9 @@ struct twi_lane {
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	uint32_t number;                    /* [const] the lane's number; the shared lane has 63 */
-	_Atomic bool known;    /* [producer E15] there was a push, so the lane's bit was set */
+	_Atomic bool known;    /* [producer E15] the lane's bit was set, before its first push */
 	_Atomic bool unfenced; /* [worker E8] pushes need no fence; the mark is never removed */
-	bool joined;           /* [producer] there was a first push */
+	bool joined;           /* [producer] the first push has set the lane up */
 	/* The producers' cache line, used if there is no ring or the ring is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;

@@ -32,9 +32,10 @@ struct twi_run {
 	struct tw_handle handle;
 	const struct tw_kind *kind;
 	void *arg;
-	int64_t late_by_ns; /* set only if the engine has a bound on lateness */
-	int64_t begin_ns;   /* set only if the run is timed or measured */
-	uint8_t marks;      /* bits TWI_RUN_… */
+	/* how late the run began; set only if the engine has a bound on lateness */
+	int64_t late_by_ns;
+	int64_t begin_ns; /* when the run began; set only if the run is timed or measured */
+	uint8_t marks;    /* bits TWI_RUN_… */
 };
 
 /* Returns whether the engine is running, and belongs to this process. */

@@ -64,16 +64,16 @@ struct twi_worker {
 	struct twi_hold hold;                 /* [worker] of the thread that may touch the wheel */
 	void *outer TWI_WORKER_FIELD;         /* [worker] the engine whose worker self was before */
 	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
-	_Atomic uint32_t lanes_seen;          /* [worker] in use, at the last batch */
-	bool unfenced TWI_WORKER_FIELD;       /* [worker] a lane pushes without a fence */
+	_Atomic uint32_t lanes_seen;          /* [worker] lanes in use, at the last batch */
+	bool unfenced TWI_WORKER_FIELD;       /* [worker] some lane pushes without a fence */
 	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
 	const struct tw_allocator *allocator; /* [const] */
-	_Atomic uint32_t marks;               /* [atomic] see mark.h */
+	_Atomic uint32_t marks;               /* [atomic] bits of mark.h */
 	uint32_t check;                       /* [const] enum tw_check */
 	uint64_t transfer_batch;              /* [const] */
 	int64_t spin_ns;                      /* [const] */
-	uint64_t tick_ns;                     /* [const] the wheel's */
-	int64_t epoch_ns;                     /* [const] the wheel's */
+	uint64_t tick_ns;                     /* [const] the wheel's tick */
+	int64_t epoch_ns;                     /* [const] the wheel's epoch */
 	tw_dispatch_hook *dispatch;           /* [const] */
 	void *dispatch_context;               /* [const] */
 	uint32_t rejection;                   /* [const] enum tw_rejection */
@@ -97,13 +97,13 @@ struct twi_worker {
 	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] poll's end: time */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
-	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see poll.c */
+	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see timer.h */
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
 	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: another poll follows */
 	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
-	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] with the holes */
-	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] or holes (fresh.h) */
+	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] nodes and holes in `fresh` */
+	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] fresh.h */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next one not accepted yet */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL if no date was ever used */
@@ -139,8 +139,9 @@ struct twi_worker {
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
-	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] see ingress/far.h */
-	struct twi_lane_block near;                          /* the lanes of near numbers */
+	/* [atomic E130] pages (ingress/far.h) */
+	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES];
+	struct twi_lane_block near; /* the lanes of near numbers */
 };
 
 _Static_assert(offsetof(struct twi_worker, direct_cancelled_count) ==

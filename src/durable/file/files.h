@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct twi_files {
-	char *path;  /* of the database, without symbolic links */
+	char *path;  /* path of the database, without symbolic links */
 	int lock;    /* descriptor of the lock file, or -1 */
 	int claim;   /* place in the table of claim.h, or -1 */
 	bool memory; /* the file system is tmpfs, which a power loss empties */

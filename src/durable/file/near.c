@@ -23,7 +23,7 @@ struct load {
 	const struct twi_near *near;
 	struct twi_timers *timers;
 	struct twi_mark from; /* the last timer that was given */
-	size_t most;          /* how many more to give */
+	size_t most;          /* how many timers this load may still give */
 	bool fresh;           /* the plan was read in this load, so each mark has its row */
 };
 

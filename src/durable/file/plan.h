@@ -35,7 +35,7 @@ struct twi_mark {
 struct twi_plan {
 	int64_t bucket;
 	struct twi_mark from, last;
-	struct twi_mark *marks; /* NULL if there is no plan */
+	struct twi_mark *marks; /* the heap, or NULL if there is no plan */
 	size_t count, room;
 };
 

@@ -15,7 +15,7 @@
 enum type { COUNTER, GAUGE, GAUGE_NS };
 
 static const struct field {
-	const char *name;   /* in text and JSON */
+	const char *name;   /* the name in text and JSON */
 	const char *metric; /* the part of the metric's name behind "tickwheel_durable_" */
 	size_t at;
 	enum type type;

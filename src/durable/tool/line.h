@@ -45,7 +45,7 @@ enum twi_tool_member {
 };
 
 struct twi_tool_text {
-	char *bytes; /* with a NUL behind them */
+	char *bytes; /* the text, with a NUL behind it */
 	size_t count, room;
 };
 
