@@ -54,7 +54,7 @@ struct tw_events {
 	struct twi_host_due_list due;
 	uint64_t armed_us; /* the driver's time, or UINT64_MAX if it is not set */
 	uint64_t now_us;   /* the time of the pass */
-	uint64_t queued;   /* polls and activations so far; the due list is sorted by it */
+	uint64_t queued;   /* polls and activations so far; the due list is sorted by this number */
 	uint64_t opened;
 	uint64_t waiting; /* events that are filed or due */
 	bool running;     /* a pass is under way */

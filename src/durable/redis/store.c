@@ -35,7 +35,10 @@ static int redis_reserve(void *to, uint64_t count, uint64_t *ret_first)
 
 	twi_arguments_number(twi_redis_link_begin(&store->link), (int64_t)count);
 	error = twi_redis_link_run(&store->link, TWI_REDIS_RESERVE, &reply);
-	/* If the reply is lost, only the numbers are lost. */
+	/*
+	 * If the reply is lost, the server has reserved numbers that no process uses. That does no
+	 * harm.
+	 */
 	if (error != 0)
 		return twi_redis_softened(store, error);
 	end = reply->type == REDIS_REPLY_STRING ? strtoull(reply->str, NULL, 10) : 0;
