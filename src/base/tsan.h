@@ -59,8 +59,8 @@ static inline bool twi_tsan_there(void)
 }
 
 /*
- * Reports a release: everything that the calling thread did before it happens before everything
- * that another thread does after an acquire of this address.
+ * Reports a release. What the calling thread did before this call happens before what another
+ * thread does after an acquire of the same address.
  */
 static inline void twi_tsan_release(const volatile void *address)
 {

@@ -460,8 +460,8 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 }
 
 /*
- * Makes a request. Any thread may call it. The I/O thread frees the request, or the caller that
- * waits for the answer.
+ * Makes a request. Any thread may call it. The I/O thread frees the request; if a caller waits for
+ * the answer, the caller does.
  */
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos)

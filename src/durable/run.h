@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A timer in the engine: armed by a caller or by the I/O thread, run by the engine. */
+/*
+ * Arms timers in the engine, for callers and for the I/O thread, and runs them in the engine's
+ * callback.
+ */
 #ifndef TWI_DURABLE_RUN_H
 #define TWI_DURABLE_RUN_H
 

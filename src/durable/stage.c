@@ -48,8 +48,9 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 	/* E103: must come before the load of `asleep`. */
 	(void)twi_fetch_add_seq_cst(&set->staged_bytes, bytes);
 	if (urgent)
-		twi_store_seq_cst(&set->urgent, 1); /* E103: must come before that load, too. */
-	asleep = twi_load_seq_cst(&set->asleep);    /* E103 */
+		/* E103: must come before the load of `asleep`, too. */
+		twi_store_seq_cst(&set->urgent, 1);
+	asleep = twi_load_seq_cst(&set->asleep); /* E103 */
 	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
 		twi_stage_wake(set);
 }

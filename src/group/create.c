@@ -20,8 +20,8 @@ int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
 }
 
 /*
- * Returns false if the group is pinned and has no worker threads, or if another option says where
- * these run.
+ * Returns false if a pinned group has no worker threads, or if another option says where its
+ * threads run.
  */
 static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
 {

@@ -13,8 +13,9 @@
 enum {
 	/*
 	 * The bound on memory in ingress. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts
-	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes it, even
-	 * if its next tick is far away. This many timeouts take 2 MiB, and fill half of a ring.
+	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes the
+	 * worker, even if the next tick is far away. This many timeouts take 2 MiB, and fill half
+	 * of a ring.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,

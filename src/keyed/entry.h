@@ -53,7 +53,7 @@ struct twi_keyed_entry {
 	_Atomic(struct twi_keyed_entry *)
 		next; /* [atomic E52] the next free, or the next retired, entry */
 	union {
-		uint64_t runs; /* [handoff E50] while alive */
+		uint64_t runs; /* [handoff E50] runs of the present entry, while it is alive */
 		struct twi_keyed_entry
 			/*
 			 * [handoff E52] while retired: the last entry of the list that begins here
@@ -68,7 +68,7 @@ _Static_assert(sizeof(struct twi_keyed_entry) == TWI_KEYED_ENTRY_BYTES, "two lin
  * Entries come in chunks. The more entries there are, the larger the next chunk, up to a huge page.
  */
 struct twi_keyed_chunk {
-	struct twi_keyed_chunk *next; /* [const] the table's next one */
+	struct twi_keyed_chunk *next; /* [const] the next chunk of the table */
 	size_t bytes;                 /* [const] */
 	struct twi_keyed_entry entry[];
 };

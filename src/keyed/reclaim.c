@@ -115,8 +115,8 @@ static struct tw_keyed *work_take(void)
 static void waiters_wake(void)
 {
 	/*
-	 * E80: pairs with waiting_mark. The event was stored before. Otherwise each side could miss
-	 * the other.
+	 * E80: pairs with waiting_mark. The event must be stored before this load. Otherwise each
+	 * side could miss the other.
 	 */
 	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
 

@@ -196,8 +196,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	/* E10: waits for cancels that may still read this engine through a node. */
 	twi_rcu_synchronize();
 	/*
-	 * E100: waits until all reschedulers with a pin on this engine have counted. Otherwise they
-	 * could write to freed memory.
+	 * E100: waits until all reschedulers with a pin on this engine have counted their
+	 * reschedules. Otherwise they could write to freed memory.
 	 */
 	twi_pins_wait(worker);
 	worker->self->worker = outer == worker ? NULL : outer;

@@ -89,8 +89,8 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	if (hand_moved(due_ns, kernel_ns) && twi_clock_now_ns(worker->clock) >= due_ns)
 		kernel_ns = TWI_TIMER_FD_NOW;
 	/*
-	 * The timer may already be set to a time before the published one, because there were other
-	 * reasons.
+	 * The timer may already be set to a time before the published one, because the owner had
+	 * another reason to poll early.
 	 */
 	if (kernel_ns < worker->armed_ns)
 		timer_set(worker, kernel_ns);

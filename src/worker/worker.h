@@ -139,9 +139,8 @@ struct twi_worker {
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
-	/* [atomic E130] pages (ingress/far.h) */
-	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES];
-	struct twi_lane_block near; /* the lanes of near numbers */
+	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] see ingress/far.h */
+	struct twi_lane_block near;                          /* the lanes of near numbers */
 };
 
 _Static_assert(offsetof(struct twi_worker, direct_cancelled_count) ==

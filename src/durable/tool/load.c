@@ -61,7 +61,7 @@ static int failed(const char *path, int error)
 	return error != 0 ? -ECANCELED : 0;
 }
 
-/* Reads the next line. Returns 1, 0 at the end, or an error. */
+/* Reads the next line. Returns 1 if there is one, 0 at the end, or an error. */
 static int line_next(struct load *load)
 {
 	ssize_t length = getline(&load->text, &load->room, load->in);
