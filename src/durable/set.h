@@ -235,7 +235,7 @@ struct tw_durable {
 	struct twi_durable_kind *kinds;
 	const char **names;
 	size_t kind_count;
-	int generation; /* number of forks when it was opened */
+	int generation; /* number of forks when the set was opened */
 	bool elapsed;   /* some kinds count elapsed time */
 	bool shared;    /* its store is shared with other sets: shared/session.h */
 	uint64_t unknown_kinds;

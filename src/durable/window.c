@@ -229,7 +229,7 @@ int64_t twi_window_wait_ns(struct tw_durable *set)
 	return other_ns < wait_ns ? other_ns : wait_ns;
 }
 
-/* RELAXED, all: serials are only numbers (stage.c). */
+/* RELAXED, all loads: a serial is a number, and no other data is read because of it (stage.c). */
 int twi_window_reserve(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;
