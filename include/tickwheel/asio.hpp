@@ -7,7 +7,8 @@
  * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
  * schedule and cancel without a lock. When the timeout is due, the engine's worker posts the
  * handler to the handler's associated executor. So no thread of an io_context has to wake up for
- * timers.
+ * timers. An io_context with BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other
+ * thread, so it must not have such timers.
  *
  * A wait is an operation with two owners: its timer, and the engine until the timeout has ended.
  * How the timeout ends decides which thread completes the operation. If it expires, the worker
@@ -22,6 +23,11 @@
 
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
+#if __has_include(<boost/asio/associated_cancellation_slot.hpp>)
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#define TW_ASIO_SLOTS 1
+#endif
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
@@ -40,6 +46,10 @@
 #include <thread>
 #include <tickwheel.h>
 #include <type_traits>
+
+#ifdef BOOST_ASIO_DISABLE_THREADS
+#error "the engine's worker posts to the context from its own thread"
+#endif
 
 namespace tw::asio
 {
@@ -82,6 +92,33 @@ class operation
       private:
 	std::atomic<bool> ended{false};
 };
+
+/** Completes a wait with operation_aborted. False: it was too late. */
+inline bool abort_wait(operation &wait) noexcept
+{
+	if (wait.is_done() || tw_cancel(wait.handle) != TW_CANCEL_DONE)
+		return false;
+	wait.complete(net::error::operation_aborted);
+	return true;
+}
+
+#ifdef TW_ASIO_SLOTS
+/**
+ * The handler's cancellation slot (Boost 1.77 or later) aborts its wait. Like the timer, the slot is
+ * used by one thread at a time. It does not keep the wait.
+ */
+template <class Slot> void slot_connect(const Slot &slot, const std::shared_ptr<operation> &wait)
+{
+	if (!slot.is_connected())
+		return;
+	Slot(slot).assign([weak = std::weak_ptr<operation>(wait)](net::cancellation_type type) {
+		std::shared_ptr<operation> found = weak.lock();
+
+		if (found && type != net::cancellation_type::none)
+			(void)abort_wait(*found);
+	});
+}
+#endif
 
 /** All waits of an execution context. The end of the context abandons them. */
 class service : public net::execution_context::service
@@ -272,6 +309,21 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		other.waits.clear();
 	}
 
+	/** From a timer with another executor, for example one with a default token. */
+	template <class Other, class = std::enable_if_t<std::is_convertible_v<Other, Executor>>>
+	basic_waitable_timer(basic_waitable_timer<Clock, Other> &&other)
+	    : executor(other.executor), waits_of(other.waits_of), time(other.time),
+	      waits(std::move(other.waits))
+	{
+		other.waits.clear();
+	}
+
+	template <class Other, class = std::enable_if_t<std::is_convertible_v<Other, Executor>>>
+	basic_waitable_timer &operator=(basic_waitable_timer<Clock, Other> &&other)
+	{
+		return *this = basic_waitable_timer(std::move(other));
+	}
+
 	basic_waitable_timer &operator=(basic_waitable_timer &&other)
 	{
 		if (this == &other)
@@ -336,12 +388,35 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 			std::shared_ptr<detail::operation> wait = std::move(waits.front());
 
 			waits.pop_front();
-			if (wait->is_done() || tw_cancel(wait->handle) != TW_CANCEL_DONE)
-				continue;
-			wait->complete(boost::asio::error::operation_aborted);
-			return 1;
+			if (detail::abort_wait(*wait))
+				return 1;
 		}
 		return 0;
+	}
+
+	/** For programs that handle errors by codes. None of these calls fails. */
+	std::size_t expires_at(const time_point &at, error_code &code)
+	{
+		code = error_code();
+		return expires_at(at);
+	}
+
+	std::size_t expires_after(const duration &after, error_code &code)
+	{
+		code = error_code();
+		return expires_after(after);
+	}
+
+	std::size_t cancel(error_code &code)
+	{
+		code = error_code();
+		return cancel();
+	}
+
+	std::size_t cancel_one(error_code &code)
+	{
+		code = error_code();
+		return cancel_one();
 	}
 
 	void wait()
@@ -359,14 +434,29 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	template <class Token = boost::asio::default_completion_token_t<Executor>>
 	auto async_wait(Token &&token = boost::asio::default_completion_token_t<Executor>())
 	{
-		return boost::asio::async_initiate<Token, void(error_code)>(
-			[this](auto &&handler) {
-				this->begin(std::forward<decltype(handler)>(handler));
-			},
-			token);
+		return boost::asio::async_initiate<Token, void(error_code)>(initiation{this},
+									    token);
 	}
 
       private:
+	template <class, class> friend class basic_waitable_timer;
+
+	/** Tokens ask it for the executor. */
+	struct initiation {
+		using executor_type = Executor;
+		basic_waitable_timer *timer;
+
+		executor_type get_executor() const noexcept
+		{
+			return timer->executor;
+		}
+
+		template <class Handler> void operator()(Handler &&handler) const
+		{
+			timer->begin(std::forward<Handler>(handler));
+		}
+	};
+
 	std::int64_t deadline_ns() const noexcept
 	{
 		using std::chrono::duration_cast;
@@ -381,14 +471,22 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	template <class Handler> void begin(Handler &&handler)
 	{
 		using held = std::decay_t<Handler>;
-		auto wait = std::make_shared<detail::operation_of<held, Executor>>(
-			held(std::forward<Handler>(handler)), executor);
+#ifdef TW_ASIO_SLOTS
+		auto slot = boost::asio::get_associated_cancellation_slot(handler);
+#endif
+		std::shared_ptr<detail::operation> wait =
+			std::make_shared<detail::operation_of<held, Executor>>(
+				held(std::forward<Handler>(handler)), executor);
 
 		while (!waits.empty() && waits.front()->is_done())
 			waits.pop_front();
 		waits.push_back(wait);
+#ifdef TW_ASIO_SLOTS
+		detail::slot_connect(slot, wait);
+#endif
 		if (int failed = waits_of->start(wait, deadline_ns()); failed != 0) {
 			waits.pop_back();
+			wait->done();
 			wait->complete(error_code(-failed, boost::system::system_category()));
 		}
 	}

@@ -41,7 +41,8 @@ struct tw_scaled;
  * engine's hooks may receive them (tw_scaled_owns), also in the hand-back when the engine is
  * stopped.
  *
- * Units: nanoseconds; 0 or more, below TW_NEVER. The least delay may be equal to the most.
+ * Units: nanoseconds; 0 or more, below TW_NEVER. The least delay may be equal to the most. A delay of
+ *   more than 146 years (INT64_MAX / 2) counts as 146 years.
  * Threads: any.
  * In callback: yes.
  * Progress: allocates about as much as tw_engine_create.

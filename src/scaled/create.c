@@ -119,6 +119,11 @@ static int scaled_make(struct tw_scaled *scaled)
 	return error;
 }
 
+static int64_t delay_bound(int64_t delay_ns)
+{
+	return delay_ns < TWI_SCALED_DELAY_MOST_NS ? delay_ns : TWI_SCALED_DELAY_MOST_NS;
+}
+
 static int arguments_check(struct tw_engine *engine, int64_t least_ns, int64_t most_ns,
 			   struct tw_scaled **ret_scaled)
 {
@@ -148,8 +153,8 @@ int tw_scaled_create(struct tw_engine *engine, int64_t least_ns, int64_t most_ns
 		return -ENOMEM;
 	scaled->engine = engine;
 	scaled->allocator = allocator;
-	scaled->least_ns = least_ns;
-	scaled->most_ns = most_ns;
+	scaled->least_ns = delay_bound(least_ns);
+	scaled->most_ns = delay_bound(most_ns);
 	scaled->fork_epoch = twi_fork_epoch;
 	error = scaled_make(scaled);
 	if (error == 0)

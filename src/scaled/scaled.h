@@ -80,6 +80,12 @@
 /* The most timeouts that one poll of a turn moves from other threads into the wheel. */
 #define TWI_SCALED_BATCH 2048u
 
+/*
+ * Longer delays count as this one: 146 years. The sum of time and delay then fits. Otherwise it would
+ * be TW_NEVER, and no factor would bring such a timeout back.
+ */
+#define TWI_SCALED_DELAY_MOST_NS (INT64_MAX / 2)
+
 struct tw_scaled {
 	struct tw_engine *engine;             /* [const] the user's engine */
 	struct tw_engine *queue;              /* [const] the hidden engine, see above */

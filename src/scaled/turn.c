@@ -129,7 +129,8 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	 */
 	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;
-	turn.target_ns = twi_deadline_after(turn.now_ns, turn.ahead_ns);
+	/* Before TW_NEVER, or what is never due would need a turn at once, and again and again. */
+	turn.target_ns = sooner_ns(twi_deadline_after(turn.now_ns, turn.ahead_ns), TW_NEVER - 1);
 	worker->polls_follow = true;
 	open = turn_polls(&turn);
 	TWI_TEST_POINT("scaled:polled");

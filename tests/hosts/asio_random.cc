@@ -9,7 +9,7 @@
  *
  * Seen to fail: a cancel that does not complete its waits; waits of one timer in another order; a
  * destruction of the io_context that leaves handlers; work that does not keep the io_context
- * running.
+ * running; a slot that aborts nothing (with Boost 1.81).
  */
 /* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
@@ -257,11 +257,65 @@ static void executors()
 	waited.get();
 }
 
+/* The waits go with the timer. */
+static void moves_to_another_executor()
+{
+	net::io_context context;
+	using narrow_timer =
+		tw::asio::basic_waitable_timer<test_clock, net::io_context::executor_type>;
+	narrow_timer narrow(context, std::chrono::milliseconds(3));
+	boost::system::error_code seen;
+
+	narrow.async_wait([&](boost::system::error_code code) { seen = code; });
+	wheel_timer wide(std::move(narrow));
+	need(wide.cancel(seen) == 1 && !seen, "one has the wait");
+	need(narrow.cancel_one(seen) == 0 && narrow.cancel(seen) == 0, "and not the other");
+	context.run();
+	need(seen == net::error::operation_aborted, "its handler is called");
+	need(wide.expires_after(std::chrono::milliseconds(5), seen) == 0 && !seen, "no waits");
+	need(wide.expires_at(test_clock::now(), seen) == 0 && !seen, "nor here");
+	wide = narrow_timer(context, std::chrono::milliseconds(7));
+	need(wide.expiry() == test_clock::now() + std::chrono::milliseconds(7), "its time, too");
+}
+
+#ifdef TW_ASIO_SLOTS
+/* A slot aborts its own wait only. Too late, it does nothing. */
+static void slots()
+{
+	net::io_context context;
+	net::cancellation_signal signal;
+	wheel_timer timer(context, std::chrono::milliseconds(3));
+	int aborted = 0, ran = 0;
+	auto count = [&](boost::system::error_code code) { (code ? aborted : ran)++; };
+
+	timer.async_wait(net::bind_cancellation_slot(signal.slot(), count));
+	timer.async_wait(count);
+	signal.emit(net::cancellation_type::terminal);
+	context.poll();
+	need(aborted == 1 && ran == 0, "the slot aborts its wait");
+	move_to(now_ns + 5000000);
+	context.run();
+	need(aborted == 1 && ran == 1, "and no other");
+	timer.expires_after(std::chrono::milliseconds(3));
+	timer.async_wait(net::bind_cancellation_slot(signal.slot(), count));
+	move_to(now_ns + 5000000);
+	signal.emit(net::cancellation_type::all);
+	context.restart();
+	context.run();
+	need(aborted == 1 && ran == 2, "too late");
+	need(timer.cancel() == 0, "none is left");
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	engine_open();
 	end_with_waits();
 	executors();
+	moves_to_another_executor();
+#ifdef TW_ASIO_SLOTS
+	slots();
+#endif
 	compare(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000,
 		argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1);
 	return 0;

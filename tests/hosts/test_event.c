@@ -4,14 +4,18 @@
  * libevent's own timers.
  *
  * Seen to fail: timers freed while a pass still uses them; a close that succeeds although a timer
- * is left.
+ * is left; an add that fails and leaves its timer pending.
  */
 #include "check.h"
+#include "child.h"
 #include "clock.h"
+#include "fault.h"
 
 #include <errno.h>
 #include <event2/event.h>
+#include <stdlib.h>
 #include <tickwheel/event.h>
+#include <tickwheel/memory.h>
 
 static int64_t now_ns;
 static struct event_base *base;
@@ -99,6 +103,69 @@ Test(event, farthest_time)
 	check_int(tw_event_del(event), 0);
 	check_int(event_base_dispatch(base), 1);
 	check_int(runs, 0);
+	check_int(tw_event_free(event), 0);
+	check_int(tw_events_close(events), 0);
+	event_base_free(base);
+}
+
+/* An add that fails leaves no timer pending, and the others run. */
+Test(event, add_without_memory)
+{
+	enum { MANY = 20000 };
+	struct tw_event **many = calloc(MANY, sizeof *many);
+	struct timeval wait = {0, 5000};
+	struct fault fault;
+	int failed = 0;
+
+	fault_init(&fault);
+	check_int(tw_memory_allocator_set(&fault.allocator), 0);
+	open_all(on_run);
+	for (int i = 0; i < MANY; i++)
+		check_int(tw_event_new(events, 0, on_run, NULL, &many[i]), 0);
+	fault_arm(&fault, 1, INT64_MAX);
+	for (int i = 0; i < MANY; i++) {
+		int error = tw_event_add(many[i], &wait);
+
+		check_true(error == 0 || error == -ENOMEM);
+		check_int(tw_event_pending(many[i], EV_TIMEOUT, NULL), error == 0 ? EV_TIMEOUT : 0);
+		failed += error != 0;
+	}
+	check_at_least(failed, 1);
+	fault_disarm(&fault);
+	check_int(event_base_dispatch(base), 1);
+	check_int(runs, MANY - failed);
+	for (int i = 0; i < MANY; i++)
+		check_int(tw_event_free(many[i]), 0);
+	free(many);
+	check_int(tw_event_free(event), 0);
+	check_int(tw_events_close(events), 0);
+	event_base_free(base);
+}
+
+/* The parent's timers do not run in the child. They can be freed there. */
+static void child_frees(void)
+{
+	struct timeval wait = {0, 1000};
+
+	child_need(event_reinit(base), 0);
+	child_need(tw_event_add(event, &wait), -ECHILD);
+	child_need(tw_event_pending(event, EV_TIMEOUT, NULL), 0);
+	child_need(event_base_loop(base, 0), 1);
+	child_need(runs, 0);
+	child_need(tw_event_free(event), 0);
+	child_need(tw_events_close(events), 0);
+	event_base_free(base);
+}
+
+Test(event, in_a_forked_child)
+{
+	struct timeval wait = {0, 5000};
+
+	open_all(on_run);
+	check_int(tw_event_add(event, &wait), 0);
+	in_child(child_frees);
+	check_int(event_base_dispatch(base), 1);
+	check_int(runs, 1);
 	check_int(tw_event_free(event), 0);
 	check_int(tw_events_close(events), 0);
 	event_base_free(base);

@@ -447,3 +447,47 @@ Test(uv_timer, start_without_memory)
 	check_int(scene.closes, MANY + 1);
 	free(timers);
 }
+
+enum { EXTRAS = 100000 };
+
+static struct tw_uv_timer extras[EXTRAS];
+static struct fault restart_fault;
+
+/* Takes all memory, and then starts a timer that is due, too. */
+static void restart_other(struct tw_uv_timer *timer)
+{
+	struct scene *scene = timer->data;
+	int error = 0;
+
+	scene->runs++;
+	fault_arm(&restart_fault, 1, INT64_MAX);
+	for (int i = 0; i < EXTRAS && error == 0; i++)
+		error = tw_uv_timer_start(&extras[i], on_run, 1000, 0);
+	check_int(error, -ENOMEM);
+	check_int(tw_uv_timer_start(&scene->two, on_run, 5, 0), -ENOMEM);
+	check_int(tw_uv_timer_is_active(&scene->two), 0);
+	for (int i = 0; i < EXTRAS; i++)
+		check_int(tw_uv_timer_stop(&extras[i]), 0);
+	fault_disarm(&restart_fault);
+}
+
+/* Before libuv 1.48 it is active still, so its end must be in the books. */
+Test(uv_timer, due_timer_that_cannot_start_again_is_stopped)
+{
+	struct scene scene;
+
+	fault_init(&restart_fault);
+	check_int(tw_memory_allocator_set(&restart_fault.allocator), 0);
+	open_scene(&scene);
+	for (int i = 0; i < EXTRAS; i++) {
+		extras[i].data = &scene;
+		check_int(tw_uv_timer_init(scene.timers, &extras[i]), 0);
+	}
+	check_int(tw_uv_timer_start(&scene.one, restart_other, 5, 0), 0);
+	check_int(tw_uv_timer_start(&scene.two, on_run, 5, 0), 0);
+	check_int(run(&scene), 0);
+	check_int(scene.runs, 1);
+	for (int i = 0; i < EXTRAS; i++)
+		check_int(tw_uv_timer_close(&extras[i], NULL), 0);
+	close_scene(&scene);
+}

@@ -37,6 +37,12 @@ static const struct code {
 	{"CROSSSLOT", -ENOTSUP},
 	{"CLUSTERDOWN", -ENOTSUP},
 	{"WRONGTYPE", -EUCLEAN},
+	/* Of a command in a script. */
+	{"can't run this command", -EACCES},
+	{"can't access at least one of the keys", -EACCES},
+	{"ACL failure", -EACCES},
+	/* It had not written. */
+	{"Script killed", -EAGAIN},
 	{"user_script", -EUCLEAN}, /* a script has met a value that it cannot read */
 	{"invalid DB index", -EINVAL},
 	{"DB index is out of range", -EINVAL},

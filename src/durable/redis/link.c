@@ -288,7 +288,11 @@ static bool beat_refused(struct twi_redis_link *link, const redisReply *reply)
 		twi_redis_notify(&link->notice, reply->str);
 	link->over = link->over || error == -ESTALE;
 	link->gone = link->gone || error == -ENOENT;
-	return error == -ESTALE || error == -ENOENT;
+	if (error == -ESTALE || error == -ENOENT)
+		return true;
+	/* The next connection may be to another server, but a refusal must not follow upon each. */
+	twi_redis_link_pause(link);
+	return false;
 }
 
 /* Takes the reply to a heartbeat. Returns false if the connection must be closed. */
@@ -352,9 +356,11 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
  */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
+	/* What does not wait for a reply is not read, so that its end would be found again and again. */
+	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
 		{.fd = link->statements->fd, .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)},
-		{.fd = link->beats == NULL ? -1 : link->beats->fd, .events = POLLIN},
+		{.fd = reads ? link->beats->fd : -1, .events = POLLIN},
 	};
 	int64_t now_ns = twi_redis_now_ns(), wait_ns = until_ns - now_ns;
 

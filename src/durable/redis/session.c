@@ -193,6 +193,10 @@ int twi_redis_open(void *to, const char *const *kinds, size_t count,
 	store->kind_count = count;
 	if (error == 0)
 		error = kinds_add(store, &ret_opened->unknown_kinds);
+	if (error == 0) {
+		(void)twi_redis_link_begin(&store->link);
+		error = twi_redis_link_run(&store->link, TWI_REDIS_CHECK, NULL);
+	}
 	ret_opened->level = store->link.level;
 	ret_opened->clean = 1;
 	return error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/redis/wire.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -58,6 +59,18 @@ bool twi_redis_wire_try(redisContext *connection, bool *ret_left)
 	return true;
 }
 
+/* A signal does not end the wait. */
+static bool poll_until(struct pollfd *file, int64_t until_ns)
+{
+	int64_t left_ns, files;
+
+	do {
+		left_ns = until_ns - twi_redis_now_ns();
+		files = left_ns < 0 ? 0 : poll(file, 1, (int)(left_ns / MILLISECOND) + 1);
+	} while (files < 0 && errno == EINTR);
+	return files > 0;
+}
+
 bool twi_redis_wire(redisContext *connection, int64_t wait_ns)
 {
 	struct pollfd file = {.fd = connection->fd, .events = POLLIN};
@@ -68,7 +81,7 @@ bool twi_redis_wire(redisContext *connection, int64_t wait_ns)
 		return false;
 	if (done == 0)
 		file.events |= POLLOUT;
-	if (poll(&file, 1, (int)(wait_ns / MILLISECOND) + 1) <= 0)
+	if (!poll_until(&file, twi_redis_now_ns() + wait_ns))
 		return false;
 	return twi_redis_wire_try(connection, &left);
 }

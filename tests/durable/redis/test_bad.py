@@ -113,6 +113,21 @@ class Bad(unittest.TestCase):
         self.assertIn("CONFIG", self.refused(errno.EACCES, server.address))
         self.good(server.address, TESTS_REDIS_STATED="1")
 
+    def test_a_user_who_may_too_little(self):
+        """A script that fails in its midst is not taken back, so each command is tried at the open."""
+        server = self.server()
+        commands = ("exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hkeys", "hmget", "hset", "smembers", "type", "zadd", "zcard",
+                    "zlexcount", "zrange", "zrangebylex", "zrangebyscore", "zrem", "zscore")
+        for command in commands:
+            with self.subTest(command):
+                server("ACL", "SETUSER", "default", "-" + command)
+                self.refused(errno.EACCES, server.address)
+                server("ACL", "SETUSER", "default", "+" + command)
+        # As docs/machines.md says.
+        server("ACL", "SETUSER", "default", "resetkeys", f"~{{{PREFIX}:0}}:*", *(
+            "-@all +@hash +@sortedset +@set +exists +type +time +info +select +eval +evalsha +script|load +config|get".split()))
+        self.good(server.address)
+
     def test_eviction(self):
         self.assertIn("noeviction", self.refused(errno.ENOTSUP, self.server("maxmemory-policy allkeys-lru").address))
 

@@ -8,7 +8,11 @@
  */
 #include "bench_redis.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
 
 /* One commit's operations, more than one script takes. */
 static struct tw_durable_op many[2500];
@@ -224,6 +228,71 @@ Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fin
 		check_int(bench.rows[i].row.id.serial, i + 1);
 }
 
+enum { KINDS = 20 };
+
+/* The kinds that store 0 has, and a timer of each, the first of them many. */
+static void many_kinds_open(void)
+{
+	static char names[KINDS][8];
+	static const char *kinds[KINDS];
+
+	for (int i = 0; i < KINDS; i++) {
+		snprintf(names[i], sizeof names[i], "kind%d", i);
+		kinds[i] = names[i];
+	}
+	check_int(bench_try_open(0, kinds, KINDS), 0);
+	bench_beat(0);
+	for (uint64_t i = 1; i <= 200; i++) {
+		struct tw_durable_op op = bench_op(TW_DURABLE_OP_PUT, i, (int64_t)i * SECOND / 100);
+
+		op.row.kind = i % 10 == 0 ? (uint32_t)(i / 10 % KINDS) : 0;
+		check_int(bench_do(0, &op), TW_DURABLE_DONE);
+	}
+}
+
+/* How many rows scripts have asked sorted sets for, until now. */
+static int64_t rows_asked(redisContext *monitor)
+{
+	static const char limit[] = "\"LIMIT\" \"0\" \"";
+	int64_t rows = 0;
+	bool more = true;
+
+	(void)bench_command("PING");
+	while (more) {
+		redisReply *reply = NULL;
+		const char *at;
+
+		check_int(redisGetReply(monitor, (void **)&reply), REDIS_OK);
+		at = strstr(reply->str, limit);
+		rows += at == NULL ? 0 : strtoll(at + strlen(limit), NULL, 10);
+		more = strstr(reply->str, "\"PING\"") == NULL;
+		freeReplyObject(reply);
+	}
+	return rows;
+}
+
+/* A script that reads most rows of each kind would hold the server up for as many times as long. */
+Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_store *store = &bench.stores[0];
+	redisContext *monitor = redisConnectUnix(getenv("TICKWHEEL_REDIS"));
+
+	many_kinds_open();
+	freeReplyObject(redisCommand(monitor, "MONITOR"));
+	bench.count = 0;
+	check_int(store->ops->near(store->store, NULL, INT64_MAX, 150, bench_take, NULL), 0);
+	check_int(bench.count, 150);
+	check_at_most(rows_asked(monitor), 500);
+	check_int(bench_claim_most(0, 150), 150);
+	/* The look for sessions that are over asks for 100 more. */
+	check_at_most(rows_asked(monitor), 600);
+	redisFree(monitor);
+	for (size_t i = 0; i < 150; i++)
+		check_int(bench.rows[i].row.id.serial, i + 1);
+	check_int(bench_claim(0), 50);
+	check_int(bench.rows[49].row.id.serial, 200);
+}
+
 /*
  * The state after a crash of a server that syncs once a second. The process ends its session and
  * begins a new one.
@@ -261,6 +330,102 @@ Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fi
 	check_int(ops[1].row.id.serial, 1);
 	check_int(bench_cancel(0, 1), TW_DURABLE_DONE);
 	check_int(bench_command("HLEN %s", bench_key("key")), 0);
+}
+
+/* As Redis 7.0 says it. Behind each of them is "user_script", as behind an error that a script makes. */
+Test(faults, errors_in_scripts_have_codes)
+{
+	check_int(twi_redis_error("ERR The user executing the script can't run this command or "
+				  "subcommand script: 5f, on @user_script:34."),
+		  -EACCES);
+	check_int(twi_redis_error("ERR The user executing the script can't access at least one of "
+				  "the keys mentioned in the command arguments script: 5f, on "
+				  "@user_script:34."),
+		  -EACCES);
+	check_int(twi_redis_error("ERR Script killed by user with SCRIPT KILL... script: 5f, on "
+				  "@user_script:1."),
+		  -EAGAIN);
+	check_int(twi_redis_error("ERR bad argument #2 to 'unpack' script: 5f, on @user_script:2."),
+		  -EUCLEAN);
+}
+
+/* The connection for heartbeats is cut while a statement waits: that must not become a loop without a wait. */
+Test(faults, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make, .fini = bench_end)
+{
+	static const char busy[] = "local function now() local t = redis.call('TIME') "
+				   "return t[1] * 1000000 + t[2] end "
+				   "local last = now() + 500000 while now() < last do end return 1";
+	struct twi_redis *store;
+	void *reply = NULL;
+	int done = 0;
+	clock_t begin;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	check_true(!store->link.beat_waits);
+	check_int(shutdown(store->link.beats->fd, SHUT_RDWR), 0);
+	check_int(redisAppendCommand(bench_redis.connection, "EVAL %s 0", busy), REDIS_OK);
+	while (done == 0)
+		check_int(redisBufferWrite(bench_redis.connection, &done), REDIS_OK);
+	begin = clock();
+	check_int(bench_find(0, 1), -ENOENT);
+	check_at_most((int64_t)(clock() - begin) * 1000 / CLOCKS_PER_SEC, 30);
+	check_int(redisGetReply(bench_redis.connection, &reply), REDIS_OK);
+	freeReplyObject(reply);
+}
+
+static int64_t connections(void)
+{
+	redisReply *reply = redisCommand(bench_redis.connection, "INFO stats");
+	const char *at = strstr(reply->str, "total_connections_received:");
+	int64_t count = strtoll(strchr(at, ':') + 1, NULL, 10);
+
+	freeReplyObject(reply);
+	return count;
+}
+
+/* A heartbeat that the server refuses is tried again after a pause, not in each step. */
+Test(faults, refused_heartbeats_are_paced, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_session session;
+	struct twi_redis *store;
+	int64_t before;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	(void)bench_command("SET %s x", bench_key("dead"));
+	before = connections();
+	store->link.beat_at_ns = 0;
+	for (int i = 0; i < 200; i++)
+		check_int(bench.stores[0].ops->beat(store, &session), 0);
+	check_at_most(connections() - before, 50);
+	(void)bench_command("DEL %s", bench_key("dead"));
+	bench_server.connect_now(store);
+	bench_beat(0);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* A signal that a thread handles while it waits says nothing about the server. */
+Test(faults, signals_do_not_end_an_open, .init = bench_make, .fini = bench_end)
+{
+	static const char *const kinds[] = {"mail"};
+	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+	/* Without SA_RESTART, which poll() does not heed anyway. */
+	const struct sigaction action = {.sa_handler = on_alarm};
+	int error = 0;
+
+	check_int(sigaction(SIGALRM, &action, NULL), 0);
+	check_int(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (int i = 0; i < 20 && error == 0; i++) {
+		error = bench_try_open(0, kinds, 1);
+		bench_close(0);
+	}
+	check_int(setitimer(ITIMER_REAL, &never, NULL), 0);
+	check_int(error, 0);
 }
 
 Test(faults, options_are_checked)

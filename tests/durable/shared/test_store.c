@@ -51,6 +51,32 @@ Test(store, an_id_or_a_key_that_is_there_stays, .init = bench_make, .fini = benc
 	check_int(bench_server.count(BENCH_TIMERS), 1);
 }
 
+/* Both operations in one commit: only the second deadline counts, and nothing of the first is left. */
+Test(store, a_timer_is_put_and_moved_at_once, .init = bench_make, .fini = bench_end)
+{
+	struct tw_durable_op ops[2];
+
+	bench_open(0);
+	for (int later = 0; later < 2; later++) {
+		ops[0] = bench_op(TW_DURABLE_OP_PUT, 1, later ? SECOND : 100 * SECOND);
+		ops[1] = bench_op(TW_DURABLE_OP_MOVE, 1, later ? 100 * SECOND : SECOND);
+		check_int(bench.stores[0].ops->commit(bench.stores[0].store, ops, 2, 0), 0);
+		check_int(ops[0].outcome, TW_DURABLE_DONE);
+		check_int(ops[1].outcome, TW_DURABLE_DONE);
+		check_int(bench_find(0, 1), 0);
+		check_int(bench.rows[0].row.due_ns, ops[1].row.due_ns);
+		if (later)
+			bench_pass(100 * SECOND);
+		check_int(bench_claim(0), 1);
+		check_int(bench.rows[0].row.due_ns, ops[1].row.due_ns);
+		bench_pass(SECOND);
+		check_int(bench_start(0, 1, 1), TW_DURABLE_DONE);
+		check_int(bench_end_run(0, TW_DURABLE_OP_DELETE, 1), TW_DURABLE_DONE);
+		check_int(bench_server.count(BENCH_TIMERS), 0);
+		check_int(bench_server.count(BENCH_CLAIMED), 0);
+	}
+}
+
 Test(store, one_session_claims_a_timer, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);

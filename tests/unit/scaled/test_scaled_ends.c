@@ -102,6 +102,45 @@ Test(scaled_ends, delays_without_end)
 	fixture_close(&fixture);
 }
 
+/* Before the mend such a timeout had no deadline, and the worker took one turn after the other. */
+Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
+{
+	struct tw_scaled *scaled;
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	fixture_advance(&fixture, NS_PER_S);
+	scaled = scaled_open(fixture.engine, 5 * NS_PER_S, INT64_MAX - 1);
+	(void)scaled_probe(&fixture, scaled, &probe);
+	factor_set(&fixture, 0);
+	fixture_advance(&fixture, 4 * NS_PER_S);
+	check_int(probe.runs, 0);
+	fixture_advance(&fixture, 2 * NS_PER_S);
+	check_int(probe.runs, 1);
+	scaled_close(scaled);
+	fixture_close(&fixture);
+}
+
+/* Nor does it where the sum of time and delay does not fit. */
+Test(scaled_ends, delays_beyond_the_end_of_time_need_no_turns)
+{
+	struct tw_scaled *scaled;
+	struct fixture fixture;
+	struct probe probe;
+
+	fixture_open(&fixture, NULL);
+	fixture_advance(&fixture, INT64_MAX / 4 * 3);
+	scaled = scaled_open(fixture.engine, 5 * NS_PER_S, INT64_MAX - 1);
+	(void)scaled_probe(&fixture, scaled, &probe);
+	factor_set(&fixture, 0);
+	fixture_advance(&fixture, NS_PER_S);
+	check_int(probe.runs, 0);
+	scaled_close(scaled);
+	check_int(probe.end, TW_END_UNEXPIRED);
+	fixture_close(&fixture);
+}
+
 Test(scaled_ends, stop_of_a_kind_hands_back)
 {
 	struct back_log back = {.count = 0};

@@ -32,9 +32,9 @@ local function reap()
 	return 0
 end
 
--- Returns the members of FREE that are due soon: kind 4, due 8, place 4, serial 8.
+-- Returns the members of FREE that are due soon, oldest first: kind 4, due 8, place 4, serial 8.
 local function soon()
-	local paused, found = {}, {}
+	local paused, sources = {}, {}
 	local until_ns = ns_of(now + ARGV[4])
 	for _, name in ipairs(call('SMEMBERS', PAUSED)) do
 		paused[name] = true
@@ -42,31 +42,10 @@ local function soon()
 	for i = 6, #ARGV do
 		local kind = sub(ARGV[i], 1, 4)
 		if not paused[sub(ARGV[i], 5)] then
-			local members = call('ZRANGEBYLEX', FREE, '[' .. kind, '[' .. kind .. until_ns .. string.rep('\255', 12), 'LIMIT', 0, most)
-			if #found == 0 then
-				found = members
-			else
-				for j = 1, #members do
-					found[#found + 1] = members[j]
-				end
-			end
+			sources[#sources + 1] = {key = FREE, from = '[' .. kind, to = '[' .. kind .. until_ns .. string.rep('\255', 12)}
 		end
 	end
-	return found
-end
-
--- Keeps the oldest members. Their order is exact only to a fraction of a microsecond.
-local function oldest(found)
-	local order = {}
-	for i = 1, #found do
-		local high, low = number('>I4I4', found[i], 5)
-		order[i] = {high * 4294967296 + low, found[i]}
-	end
-	table.sort(order, function(a, b) return a[1] < b[1] end)
-	for i = 1, #found do
-		found[i] = i <= most and order[i][2] or nil
-	end
-	return found
+	return oldest(sources, most, false)
 end
 
 write_begin()
@@ -75,9 +54,6 @@ if not more then
 	return refuse('TWFORM a row in ' .. RUN)
 end
 local found = most > 0 and soon() or {}
-if #found > most then
-	found = oldest(found)
-end
 local held, runs, result, bytes = {}, {}, {more}, 0
 
 -- Prepares the claim of some of the members found. Returns false if a row has the wrong form.

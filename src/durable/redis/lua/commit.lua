@@ -278,7 +278,8 @@ local function row_kept(serial, row)
 		end
 	end
 	if row.new then
-		timer_set[#timer_set + 1], timer_set[#timer_set + 2] = serial, row.value
+		-- The head: a later operation of the same script may have moved it.
+		timer_set[#timer_set + 1], timer_set[#timer_set + 2] = serial, row.head .. sub(row.value, 17)
 	end
 	if not row.new or row.session ~= NONE or row.attempt ~= NONE then
 		run_set[#run_set + 1] = serial

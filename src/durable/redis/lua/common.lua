@@ -128,3 +128,69 @@ local function session_forget(session)
 	call('ZREM', BEAT, session)
 	call('HDEL', OUTCOMES, session)
 end
+
+-- To the next member of a source, a part of which is in memory. Returns whether there is one.
+local function source_step(source, part)
+	source.at = source.at + 1
+	if source.at > #source.members and source.more then
+		source.members, source.at = call('ZRANGEBYLEX', source.key, source.from, source.to, 'LIMIT', 0, part), 1
+		source.more = #source.members == part
+		source.from = '(' .. (source.members[part] or '')
+	end
+	local member = source.members[source.at]
+	if member then
+		source.high, source.low = number('>I4I4', member, #member - 19)
+	end
+	return member ~= nil
+end
+
+local function source_before(a, b)
+	return a.high < b.high or (a.high == b.high and a.low < b.low)
+end
+
+-- Puts the i-th source of a heap into its place.
+local function source_sink(heap, i)
+	local count = #heap
+	while 2 * i <= count do
+		local child = 2 * i
+		if child < count and source_before(heap[child + 1], heap[child]) then
+			child = child + 1
+		end
+		if not source_before(heap[child], heap[i]) then
+			return
+		end
+		heap[i], heap[child] = heap[child], heap[i]
+		i = child
+	end
+end
+
+-- The oldest members of several ranges of FREE and HELD, by deadline. A source is {key, from, to}. What is read is not much
+-- more than what is returned, however many sources there are. `equals`: and all that have the deadline of the last one.
+local function oldest(sources, most, equals)
+	if #sources == 1 and not equals then
+		return call('ZRANGEBYLEX', sources[1].key, sources[1].from, sources[1].to, 'LIMIT', 0, most)
+	end
+	local part = math.min(most, math.max(10, math.ceil(most / math.max(1, #sources))))
+	local heap, found, last = {}, {}, {}
+	for i = 1, #sources do
+		local source = sources[i]
+		source.members, source.at, source.more = {}, 0, true
+		if source_step(source, part) then
+			heap[#heap + 1] = source
+		end
+	end
+	for i = floor(#heap / 2), 1, -1 do
+		source_sink(heap, i)
+	end
+	while heap[1] and (#found < most or (equals and not source_before(last, heap[1]))) do
+		local source = heap[1]
+		found[#found + 1] = source.members[source.at]
+		last.high, last.low = source.high, source.low
+		if not source_step(source, part) then
+			heap[1] = heap[#heap]
+			heap[#heap] = nil
+		end
+		source_sink(heap, 1)
+	end
+	return found
+end

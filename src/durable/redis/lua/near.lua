@@ -1,25 +1,27 @@
 -- SPDX-License-Identifier: MIT
--- Lists the next timers, at most `most` of each kind and of each session. ARGV: id, the position behind which the list
--- begins (due, place, serial; '': at the first one), the last deadline, most, kinds. Returns due, place and serial of
--- each timer. The caller sorts them.
+-- Lists the next timers. ARGV: id, the position behind which the list begins (due, place, serial; '': at the first one), the
+-- last deadline, how many, kinds. Returns due, place and serial of each timer, by deadline. All timers with the deadline of
+-- the last one are among them, because among those the order is that of place and serial.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
 end
-local most, result = tonumber(ARGV[4]), {}
+local sources, result = {}, {}
 
-local function walk(key, first, from)
-	local members = call('ZRANGEBYLEX', key, ARGV[2] == '' and '[' .. first or '(' .. first .. ARGV[2],
-		'[' .. first .. ARGV[3] .. string.rep('\255', 12), 'LIMIT', 0, most)
-	for i = 1, #members do
-		result[#result + 1] = sub(members[i], from)
-	end
+local function range(key, first)
+	sources[#sources + 1] = {
+		key = key, from = ARGV[2] == '' and '[' .. first or '(' .. first .. ARGV[2],
+		to = '[' .. first .. ARGV[3] .. string.rep('\255', 12),
+	}
 end
 
 for i = 5, #ARGV do
-	walk(FREE, ARGV[i], 5)
+	range(FREE, ARGV[i])
 end
 for _, session in ipairs(call('HKEYS', SESSION)) do
-	walk(HELD, session, 9)
+	range(HELD, session)
+end
+for i, member in ipairs(oldest(sources, tonumber(ARGV[4]), true)) do
+	result[i] = sub(member, -20)
 end
 return result
