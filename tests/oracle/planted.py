@@ -50,7 +50,7 @@ PLANTED = [
     ("overdue ones go into a slot", "wheel/filing.c", "due_tick > wheel->horizon", "due_tick >= wheel->now"),
     ("a batch is taken for all", "ingress/lanes.c", "\t\t*left |= TWI_LEFT_MORE;\n", ""),
     ("the limit is not given back by cancel", "api/cancel.c",
-     "\t\ttwi_limit_give(worker);\n\t/* Only the ring", "\t\t(void)worker;\n\t/* Only the ring"),
+     "\t\ttwi_limit_give(worker);\n\t/*\n\t * If the timeout was in a ring", "\t\t(void)worker;\n\t/*\n\t * If the timeout was in a ring"),
     ("the limit's place is passed on twice", "expiry/limit.c",
      "\t\trun->marks &= (uint8_t)~TWI_RUN_OWNS_SLOT;\n", ""),
     ("the remaining time counts from the start", "turn/finish.c", "deadline_ns - twi_clock_now_ns(worker->clock)",
