@@ -180,8 +180,8 @@ enum tw_durable_state {
 	 * an old state of the store. A schedule returns -EAGAIN. Timers still run and end. */
 	TW_DURABLE_STATE_SLOW = 4,
 	/** The server of a shared store cannot be reached. New timers wait in memory, up to
-	 * `staged_bytes_max`. No call is acknowledged. Runs still begin, until shortly before the
-	 * session ends. The set connects again by itself. */
+	 * `staged_bytes_max`. No call is acknowledged. A run whose start the server has stored may
+	 * still begin, until shortly before the session ends. The set connects again by itself. */
 	TW_DURABLE_STATE_CUT = 5,
 };
 
