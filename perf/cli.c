@@ -186,7 +186,7 @@ static int take_engine(const char *name, struct options *options)
 	return -1;
 }
 
-/* Takes one name, or several separated by commas. */
+/* Parses the option --engine: one name, or several separated by commas. */
 static int take_engines(struct options *options)
 {
 	char *words = strdup(optarg);

@@ -21,7 +21,7 @@
 /* When this much of the tour's minute has passed, the remaining workloads run only once each. */
 #define TOUR_HURRY_NS INT64_C(35000000000)
 
-/* One step of the tour or of `time`. Its values count where the command line gives none. */
+/* One step of the tour or of `time`. An option of the command line replaces the step's value. */
 struct stop {
 	const char *workload;
 	unsigned producers;
@@ -32,7 +32,7 @@ struct stop {
 	uint64_t spin_ns;
 	bool at;
 	bool loop;
-	/* Runs the workload on all engines that know it. */
+	/* Runs the workload on all engines that support it. */
 	bool all_engines;
 };
 

@@ -37,8 +37,8 @@ struct registry {
 
 static struct registry registry;
 
-/* While this returns a delay, the entry keeps its key, so no second task for the URL can be
- * added. */
+/* The callback of an entry: tries to register the URL again. As long as it returns a delay, the
+ * entry keeps its key, so no second task for the URL can be added. */
 static int64_t on_retry(const struct tw_keyed_self *self, void *url)
 {
 	bool done;

@@ -98,7 +98,7 @@ static void on_job(struct tw_handle self, void *arg)
 	atomic_fetch_add(&done, 1);
 }
 
-/* So short that a hand-over would cost more. Therefore it runs on the worker. */
+/* A callback so short that handing it over would cost more. Therefore it runs on the worker. */
 static void on_beat(struct tw_handle self, void *arg)
 {
 	(void)self;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs each recipe in a minute of virtual time. Of two calls, one is answered. A connection falls
- * silent after 20 s, a session ends, and frames run. A delivery succeeds at the fourth try.
+ * Runs the recipes for a minute of virtual time. One of two calls is answered, and the other one
+ * times out. A connection falls silent after 20 s, a session ends, and frames run. A delivery
+ * succeeds at the fourth attempt.
  */
 #include "recipes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A year of timers in seconds, with the same result each time: docs/testing-your-code.md. The
+ * Runs a year of timers in seconds, with the same result each time (docs/testing-your-code.md). The
  * program tests a small reminder service. Each of a hundred users gets a reminder every so many
  * hours, and after every tenth reminder none for a week.
  */

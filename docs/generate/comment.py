@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The text of a documentation comment: paragraphs, code, tables and tags.
+"""Parses the text of a documentation comment: paragraphs, code, tables and tags.
 
-A comment is a description, and for a function tags after it. A tag begins a line ("Units: ..."); what
-goes on is indented. In a description, a block that is indented by four more is code, one that begins
+A comment has a description, and after it, for a function, tags. A tag begins a line ("Units: ..."); its further
+lines are indented. In a description, a block that is indented by four more spaces is code, and a block that begins
 with a bar is a table.
 """
 import re
 
-# In the order in which they stand. A function has all but those in brackets.
+# The tags in the order that a comment must have. A function has all of them except those of OPTIONAL.
 TAGS = ["Units", "Order", "Threads", "In callback", "Progress", "Lifetime", "Returns", "Since"]
 OPTIONAL_TAGS = {"Order"}
 TAG_LINE = re.compile(r"^([A-Z][A-Za-z, ]*): ?(.*)$")
 CODE_INDENT = "    "
-# What fits behind a name of 20 letters in two lines of a terminal.
+# As many letters fit after a name of 20 letters in two lines of a terminal.
 BRIEF_MAX = 100
 
 TOKEN = re.compile(
@@ -26,11 +26,11 @@ FIRST_SENTENCE = re.compile(r"(.+?[.:])(?=\s+(?:[A-Z`(]|tw_|docs/)|$)", re.S)
 
 
 class CommentError(Exception):
-    """A comment that does not keep the rules."""
+    """Raised for a comment that breaks the rules."""
 
 
 def bare_lines(comment):
-    """The lines of a comment without its marks."""
+    """Returns the lines of a comment without its marks."""
     body = comment.strip()[3:-2]
     return [re.sub(r"^\s*\* ?", "", line).rstrip() for line in body.strip().split("\n")]
 
@@ -40,7 +40,7 @@ def table_cells(line):
 
 
 def table(lines):
-    """Rows of cells without the head; a row whose first cell is empty goes on with the one above."""
+    """Returns the rows of a table without its head. A row whose first cell is empty continues the row above."""
     rows = []
     for line in lines:
         cells = table_cells(line)
@@ -62,7 +62,7 @@ def block(lines):
 
 
 def joined(found):
-    """Blocks of code that only empty lines part are one."""
+    """Joins blocks of code that only empty lines separate."""
     whole = []
     for kind, content in found:
         if kind == "code" and whole and whole[-1][0] == "code":
@@ -73,7 +73,7 @@ def joined(found):
 
 
 def blocks(lines):
-    """Description: a list of ("text", words), ("code", lines) and ("table", rows)."""
+    """Returns the blocks of a description: ("text", words), ("code", lines) or ("table", rows) each."""
     found, run = [], []
     for line in [*lines, ""]:
         if line:
@@ -111,7 +111,7 @@ def tags_of(lines):
 
 
 def parse(comment):
-    """(description, tags) of a comment."""
+    """Returns the description of a comment, and its tags."""
     lines = bare_lines(comment)
     first = next((at for at, line in enumerate(lines) if begins_tag(line)), len(lines))
     return blocks(lines[:first]), tags_of(lines[first:])
@@ -122,7 +122,7 @@ def missing_tags(tags):
 
 
 def brief(description):
-    """The first sentence of a description, without its end."""
+    """Returns the first sentence of a description, without its full stop."""
     if not description or description[0][0] != "text":
         return ""
     text = description[0][1]
@@ -131,7 +131,7 @@ def brief(description):
 
 
 def short(description):
-    """The brief as a page's name has it: no parentheses, no backticks, and no second thought where long."""
+    """Returns the brief for the section NAME of a page: without parentheses and backticks, and cut if it is long."""
     text = re.sub(r" \([^()]*\)", "", brief(description)).replace("`", "")
     if len(text) > BRIEF_MAX:
         text = re.split(r"[;:]", text)[0]
@@ -139,7 +139,7 @@ def short(description):
 
 
 def tokens(text):
-    """Pieces of a text: ("text", "code", "page", "error", "field" or "name", words)."""
+    """Yields the pieces of a text: (kind, words), where kind is "text", "code", "page", "error", "field" or "name"."""
     at = 0
     for matched in TOKEN.finditer(text):
         if matched.start() > at:
@@ -151,7 +151,7 @@ def tokens(text):
 
 
 def split_outside(text, mark):
-    """Parts of a text between marks that stand in no parentheses."""
+    """Splits a text at each mark that is not in parentheses."""
     parts, depth, begin = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -166,9 +166,9 @@ WHOLE_PARENTHESES = re.compile(r"^\(([^()]*(?:\([^()]*\)[^()]*)*)\)$", re.S)
 
 
 def returned(text):
-    """(items, rest) of a tag Returns: its first sentence as (codes, meaning) each, and what follows.
+    """Returns the items of the first sentence of a tag Returns, (codes, meaning) each, and the rest of the tag.
 
-    An item without codes is a result; one without a meaning has that of the vocabulary.
+    An item without codes is a result. A code without a meaning has that of the table in error.h.
     """
     first, *rest = split_outside(text, ". ")
     items = []

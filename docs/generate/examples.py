@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The examples of functions: marked parts of the programs in docs/examples/manual.
+"""Reads the examples of functions: marked parts of the programs in docs/examples/manual.
 
-A part begins with a line that names the functions that it is for, and ends with another:
+A part begins with a line that names the functions of which it is the example, and ends with another line:
 
     /* example: tw_clock_set tw_clock_now */
     ...
@@ -15,17 +15,17 @@ BEGIN, END = "/* example: ", "/* end */"
 PART = re.compile(r"^/\* example: (?P<names>[\w ]+) \*/\n(?P<code>.*?)\n/\* end \*/$", re.M | re.S)
 # Empty lines do not count.
 LINES_MIN, LINES_MAX = 3, 12
-# Of a terminal's 80, less the indents of a page and of its code, and one to spare.
+# The 80 columns of a terminal, less the indents of a page and of its code, less one.
 COLUMNS = 68
 
 
 class ExampleError(Exception):
-    """A part that breaks a rule."""
+    """Raised for a part that breaks a rule."""
 
 
 @dataclasses.dataclass
 class Example:
-    """A part, and the path of its program in the source tree."""
+    """The code of an example, and the path of its program in the source tree."""
 
     program: str
     code: str
@@ -44,7 +44,7 @@ def checked(name, code):
 
 
 def parts(text):
-    """(name, code) of each function that a program has an example of."""
+    """Yields (name, code) for each function of which the program has an example."""
     found = list(PART.finditer(text))
     if not text.count(BEGIN) == text.count(END) == len(found):
         raise ExampleError(f"{text.count(BEGIN)} lines begin an example, and {text.count(END)} end one")
@@ -54,7 +54,7 @@ def parts(text):
 
 
 def read(paths):
-    """Name of a function -> its example."""
+    """Returns a dictionary from the names of functions to their examples."""
     found = {}
     for path in paths:
         try:

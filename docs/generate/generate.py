@@ -6,9 +6,9 @@ usage: generate.py names SOURCE...                             the names of all 
        generate.py man FOLDER VERSION DATE PROGRAMS SOURCE...  the manual pages, into a folder
        generate.py html FOLDER VERSION SOURCE_ROOT SOURCE...   the manual in HTML, into a folder
 
-Each SOURCE is a public header, or a program with examples. PROGRAMS is `-`, or NAME=FILE,... for a page of each
-program, whose file has the text of its use. Whatever is wrong with a comment, an example or a link ends the program with a message
-and code 1.
+Each SOURCE is a public header, or a program with examples. PROGRAMS is a list NAME=FILE,..., or `-` for none. Each
+program of the list gets a page from the usage text in its file. If a comment, an example or a link is wrong, the
+program prints a message and exits with code 1.
 """
 import pathlib
 import shutil

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What the public headers declare, with its comments.
+"""Reads the declarations of the public headers, with their comments.
 
-The parser knows what these headers consist of, and nothing else: what it does not know is an error,
-as is a function, type or macro without a comment, a tag that is missing or unknown, a name in a
-comment that nothing declares, and a function without an example.
+The parser accepts only the forms of declarations that these headers use; any other form is an error. These are errors,
+too: a function, type or macro without a comment; a missing or unknown tag; a name in a comment that no header declares;
+a function without an example.
 """
 import dataclasses
 import pathlib
@@ -25,33 +25,33 @@ FUNCTION = re.compile(
 )
 FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:\[[^\]]*\])*)\s*;", re.S)
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
-# The order of the manual. Headers that are not named here come last.
+# The order of the headers in the manual. Headers that are not in this list come last.
 ORDER = (
     "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_redis durable_stats durable_store glib uv uv_timer event clock memory thread fork stats"
     " histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
-# Headers of libraries beside tickwheel: the part of the package's name behind "tickwheel-".
+# Headers of companion libraries, each with the part of its package's name after "tickwheel-".
 BESIDE = {"glib": "glib", "uv": "uv", "uv_timer": "uv-timer", "event": "event", "durable": "durable", "durable_file": "durable", "durable_stats": "durable", "durable_store": "durable",
           "durable_postgres": "postgres", "durable_redis": "redis"}
 TYPES = ("struct", "opaque", "enum", "hook", "alias")
-# Marks of functions that the manual does not show, and the macro by which a program turns one on.
+# Attributes of functions that the manual does not show, and the macro with which a program enables one of them.
 CHECKED = re.compile(r"\bTW_CHECKED\w*\s")
 PROGRAM_MACROS = {"TW_WARN_UNUSED_SCHEDULE"}
-# The head's own guard.
+# The include guard of a header.
 GUARD = re.compile(r"TICKWHEEL_(?:\w+_)?H$")
 
 
 @dataclasses.dataclass
 class Thing:
-    """A function, a type (struct, opaque struct, enum, hook), or a macro."""
+    """A declared function, type (struct, opaque struct, enum, hook) or macro."""
 
     kind: str
     name: str
     code: str
     description: list
     tags: dict = dataclasses.field(default_factory=dict)
-    # (name, description) of the fields or values
+    # (name, description) of each field or value
     members: list = dataclasses.field(default_factory=list)
     header: "Header" = None
 
@@ -71,7 +71,7 @@ class Header:
 
 
 class HeaderError(Exception):
-    """A header that breaks a rule; says where."""
+    """Raised for a header that breaks a rule; the message has the place."""
 
 
 def without_comments(code):
@@ -80,7 +80,7 @@ def without_comments(code):
 
 
 def members_of(kind, body):
-    """Fields or values with their descriptions; empty where they have none."""
+    """Returns fields or values with their descriptions; a description may be empty."""
     found, at, said = [], 0, []
     pattern = VALUE if kind == "enum" else FIELD
     while body[at:].strip():
@@ -106,12 +106,12 @@ def thing_of(matched, kind):
     return Thing(kind, matched.group("name"), code, [], members=members)
 
 
-# A forward declaration with a comment is that of an opaque struct; others are repetitions.
+# A forward declaration with a comment declares an opaque struct. Other forward declarations are ignored.
 DECLARATIONS = [("function", FUNCTION), ("hook", HOOK), ("alias", ALIAS), (None, RECORD), ("opaque", FORWARD)]
 
 
 def declaration(text, at):
-    """(thing, end) of the declaration there."""
+    """Returns the thing that is declared at this offset, and the end of its declaration."""
     for kind, pattern in DECLARATIONS:
         matched = pattern.match(text, at)
         if matched:
@@ -150,7 +150,7 @@ def define(text, at):
 
 
 def things_of(text):
-    """Everything that a header declares."""
+    """Yields all things that a header declares."""
     at, said = 0, None
     while text[at:].strip():
         at += len(text[at:]) - len(text[at:].lstrip())
@@ -177,7 +177,7 @@ def things_of(text):
 
 
 def head_of(path, text):
-    """(description, the rest) of the comment that a file begins with."""
+    """Returns the description in the comment at the head of a file, and the text after the comment."""
     matched = re.match(r"/\* SPDX[^\n]*\n(/\*\*.*?\*/)\n", text, re.S)
     lines = comment.bare_lines(matched.group(1)) if matched else [""]
     if lines[0] != f"@file {path.name}":
@@ -202,7 +202,7 @@ class Manual:
     """All headers, and the header that declares each name."""
 
     def __init__(self, paths):
-        """Of headers (.h) and of programs with examples (.c)."""
+        """Reads headers (.h) and programs with examples (.c)."""
         paths = [pathlib.Path(path) for path in paths]
         headers = [path for path in paths if path.suffix == ".h" and path.name not in WITHOUT_PAGES]
         self.headers = [read_header(path) for path in headers]
@@ -224,7 +224,7 @@ class Manual:
         self.check_examples()
 
     def read_vocabulary(self):
-        """What each error code means, by the table of error.h."""
+        """Returns the meaning of each error code, from the table of error.h."""
         rows = [
             row
             for head in self.headers
@@ -235,7 +235,7 @@ class Manual:
         return {code: meaning for code, meaning in rows if code.startswith("-E")}
 
     def page_of(self, name):
-        """The function or type whose page has this name, or None."""
+        """Returns the function or type whose page has this name, or None."""
         return self.functions.get(name) or self.types.get(name)
 
     def declared(self, name):
@@ -252,7 +252,7 @@ class Manual:
         return record in self.types and field in dict(self.types[record].members)
 
     def unknown(self, kind, word):
-        """Whether a word of a comment is none that the headers declare."""
+        """Returns True if the word is a name or a code that no header declares."""
         if kind == "field":
             return not self.has_field(word)
         return kind == "name" and not self.declared(word) or kind == "error" and word not in self.vocabulary
@@ -278,7 +278,7 @@ class Manual:
                     raise HeaderError(f"{where} names {word}, which nothing declares")
 
     def texts(self):
-        """(where, text) of every text in the comments."""
+        """Yields (place, text) for every text in the comments."""
         for head in [self.overview, *self.headers]:
             yield from ((head.name, text) for kind, text in head.description if kind == "text")
             for thing in head.things:

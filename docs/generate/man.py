@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Manual pages, in the macros of man(7): one for each function, each type and each header, the
-overview tickwheel(7), and tickwheel-perf(1) by what the program says of itself. A macro has a link to
-the page that describes it."""
+"""Writes manual pages in the macros of man(7): one for each function, each type and each header, the overview
+tickwheel(7), and pages of programs from their usage texts. A macro gets a link to the page that describes it."""
 import re
 
 import comment
 import headers
 
-# Of a terminal's 80, less the indent of a page and one to spare.
+# The 80 columns of a terminal, less the indent of a page, less one.
 COLUMNS = 72
 TAG_TITLES = {"Returns": "RETURN VALUE"}
 FUNCTION_TAGS = [name for name in comment.TAGS if name not in ("Returns", "Since")] + ["Returns", "Since"]
@@ -26,7 +25,7 @@ def literal(text):
 
 
 def prose(text):
-    """Numbers below zero and option names have a minus, words have hyphens."""
+    """Writes a minus in negative numbers and in option names, and a hyphen in words."""
     return re.sub(r"(?<![\w)])-(?=[\w-])", r"\\-", escaped(text, PROSE))
 
 
@@ -39,14 +38,14 @@ def italic(text):
 
 
 def sentence(text):
-    """With a capital, unless it begins with a name, and with an end."""
+    """Adds a capital, unless the text begins with a name, and a full stop."""
     begins = re.match(r"[a-z]+\b(?!_)", text)
     text = text[:1].upper() + text[1:] if begins else text
     return text if text.endswith((".", ":", ")")) and not re.search(r"[^.]\)$", text) else f"{text}."
 
 
 def lines_of(text):
-    """A text as lines that roff takes as text; each sentence begins one."""
+    """Returns a text as lines that roff does not take for macros. Each sentence begins a line."""
     for line in re.split(r"(?<=[.:;!?])\s+(?=[A-Z0-9\\(])", text):
         yield f"\\&{line}" if line[:1] in (".", "'") else line
 
@@ -57,7 +56,7 @@ def code_block(code, indent=4):
 
 
 def wrapped_arguments(begin, arguments):
-    """A prototype, an argument's name in italics, broken after commas."""
+    """Returns the lines of a prototype, broken after commas, with the names of arguments in italics."""
     lines, line, width = [], bold(begin), len(begin)
     longest = max(map(len, arguments)) + len(");")
     indent = " " * (len(begin) if len(begin) + longest <= COLUMNS else 8)
@@ -82,7 +81,7 @@ def prototype(code):
 
 
 class Pages:
-    """All pages of a manual: pages() gives (name with section, text) of each."""
+    """All pages of a manual: pages() yields the name with its section, and the text, of each page."""
 
     def __init__(self, manual, version, date):
         self.manual = manual
@@ -184,7 +183,7 @@ class Pages:
         return [".SH MACROS", *found] if found else []
 
     def macros_of(self, thing):
-        """Those that make one: TW_KIND and TW_KIND_SLACK of struct tw_kind."""
+        """Returns the macros that make a value of the type, such as TW_KIND and TW_KIND_SLACK for struct tw_kind."""
         mark = thing.name.upper()
         return [
             macro
@@ -193,7 +192,7 @@ class Pages:
         ]
 
     def macro_pages(self):
-        """Macro -> the page that describes it: that of its type, or else of its header."""
+        """Returns for each macro the page that describes it: that of its type, or else that of its header."""
         pages = {}
         for name, macro in self.manual.macros.items():
             types = [thing.name for thing in macro.header.of("struct") if macro in self.macros_of(thing)]
@@ -212,7 +211,7 @@ class Pages:
         return [".SH SEE ALSO", *(f"{page}," for page in pages[:-1]), pages[-1]]
 
     def mentioned(self, thing):
-        """Functions and types that a page should lead to: those it names, and its neighbours."""
+        """Returns the functions and types for SEE ALSO: those that the page names, and its neighbours."""
         texts = [text for kind, text in thing.description if kind == "text"] + [*thing.tags.values(), thing.code]
         for _, said in thing.members:
             texts += [text for kind, text in said if kind == "text"]
@@ -221,14 +220,14 @@ class Pages:
         return (pages | self.neighbours(thing)) - {thing.name}
 
     def neighbours(self, thing):
-        """The functions of a function's header; those that take a type."""
+        """Returns, for a function, the functions of its header; for a type, the functions that take it."""
         functions = self.manual.functions.values()
         if thing.kind == "function":
             return {other.name for other in functions if other.header is thing.header}
         return {other.name for other in functions if re.search(rf"\b{thing.name}\b", other.code)}
 
     def beginning(self, thing, name, section="3"):
-        """The head and the name; the names of the macros that link here follow it."""
+        """Returns the head of a page and its section NAME, with the macros that link to the page."""
         brief = prose(comment.short(thing.description))
         names = [name, *(macro for macro, page in self.macro_pages().items() if page == name)]
         return [*self.head(name, section), ".SH NAME", f"{', '.join(map(literal, names))} \\- {brief}"]
@@ -264,7 +263,7 @@ class Pages:
         return page + self.see_also(self.mentioned(thing), thing.header)
 
     def listed(self, title, things):
-        """A section of names with their first sentences."""
+        """Returns a section that lists names with their first sentences."""
         found = [f".SH {title}"]
         for thing in things:
             found += [".TP", f"{bold(thing.name)}(3)", prose(comment.short(thing.description))]
@@ -306,7 +305,7 @@ class Pages:
         return page + self.see_also([], None)
 
     def names(self):
-        """The names of all pages but those of programs."""
+        """Returns the names of all pages except those of programs."""
         words = [*self.manual.functions, *self.manual.types]
         words += [f"tickwheel-{header.stem}" for header in self.manual.headers]
         words += self.manual.macros

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The menu of the HTML manual, its start page, and what all its pages have around them."""
+"""Writes the menu of the HTML manual, its start page, and the parts that all its pages share."""
 import html
 import posixpath
 
-# Each page of the documentation in its group, in the order of reading: (path, title in the menu, or
-# None for the page's own). A page that is not there is left out; one that is not named here comes last.
+# The groups of the menu, with the pages in the order of reading: (path, title in the menu), where None stands for the
+# page's own title. A page that does not exist is left out. A page that is not in this list comes last.
 GROUPS = [
     ("Begin", [
         ("README.md", "What it is"),
@@ -116,14 +116,14 @@ PAGE = """<!DOCTYPE html>
 
 
 def pages_of(root):
-    """The paths of all pages: of docs, of the examples, and pages that these link to."""
+    """Returns the paths of all pages: those of docs, those of the examples, and pages to which these link."""
     found = [*root.glob("*.md"), *root.glob("docs/**/*.md"), root / "perf/README.md"]
     found += root.glob("tests/*/README.md")
     return sorted(str(page.relative_to(root)) for page in found)
 
 
 def grouped(pages):
-    """GROUPS without the pages that are not there, and with those that it does not name."""
+    """Returns GROUPS without pages that do not exist, and with the pages that are not in it."""
     named = {page for _, members in GROUPS for page, _ in members}
     others = [(page, None) for page in pages if page not in named]
     for title, members in GROUPS:
@@ -132,7 +132,7 @@ def grouped(pages):
 
 
 def items(members, output):
-    """List items of pages, as seen from one of them."""
+    """Returns list items that link to pages; the links are relative to the page `output`."""
     for page, title in members:
         if page == output:
             yield f'<li aria-current="page">{html.escape(title)}</li>'
@@ -142,7 +142,7 @@ def items(members, output):
 
 
 def navigation(groups, output):
-    """Each group folds; that of the page is open, or the first one on a page that is in no group."""
+    """Returns the menu for a page. Groups fold; the group of the page is open, or the first one if it is in none."""
     here = [any(page == output for page, _ in members) for _, members in groups]
     shown = here.index(True) if True in here else 0
     lines = []
@@ -153,7 +153,7 @@ def navigation(groups, output):
 
 
 def start_page(begin, groups):
-    """What the page begins with, then the list of all pages."""
+    """Returns the body of the start page: its beginning, then the list of all pages."""
     lines = [begin, '<h2 id="pages">Pages</h2>', '<div class="contents">']
     for title, members in groups:
         lines += ["<section>", f"<h3>{title}</h3>", "<ul>", *items(members, "index.html"), "</ul>", "</section>"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The reference in HTML: one page for each header. Names lead to where they are explained."""
+"""Writes the reference in HTML: one page for each header. Names link to the places that explain them."""
 import html
 import posixpath
 
@@ -13,7 +13,7 @@ def page_path(header):
 
 
 class Reference:
-    """Bodies of pages, and the places that names lead to."""
+    """The bodies of the pages, and the places to which names link."""
 
     def __init__(self, manual):
         self.manual = manual
@@ -25,7 +25,7 @@ class Reference:
                     self.places.update((name, f"{page_path(header)}#{name}") for name, _ in thing.members)
 
     def link(self, word, here, kind=""):
-        """A name as code, with `struct` or `enum` before it, and as a link where it is explained."""
+        """Returns a name as code, with `struct` or `enum` before it, and with a link if the manual explains it."""
         shown = f"<code>{kind}{html.escape(word)}</code>"
         place = self.places.get(word)
         if place is None:
@@ -97,7 +97,7 @@ class Reference:
         return [f"<p>Example, from {program}:</p>", f"<pre><code>{html.escape(found.code)}</code></pre>"]
 
     def thing(self, thing, here, twin):
-        """A thing with its heading; an enum that is named as a function has the function's place."""
+        """Returns a thing with its heading. If an enum has the name of a function, it shares the function's place."""
         mark = "" if twin else f' id="{thing.name}"'
         kind = {"struct": "struct ", "opaque": "struct ", "enum": "enum "}.get(thing.kind, "")
         code = thing.code.replace("TW_API ", "").replace("TW_BESIDE_API ", "").replace("\t", "    ")
@@ -118,7 +118,7 @@ class Reference:
         return body
 
     def header(self, header):
-        """The body of a header's page."""
+        """Returns the body of a header's page."""
         here = page_path(header)
         name = "tickwheel.h" if header.name == "tickwheel.h" else f"tickwheel/{header.name}"
         body = [f"<h1>{name}</h1>", *self.blocks(header.description, here)]

@@ -5,7 +5,7 @@
 
 const SEARCH_MOST = 20;
 
-/* How well an entry matches: 0 is best, -1 is not at all. */
+/* Returns how well an entry matches: 0 is best; -1: it does not match. */
 function searchRank(entry, words) {
   const name = entry[0].toLowerCase();
   const bare = name.replace(/^tw_/, "");
@@ -19,13 +19,14 @@ function searchRank(entry, words) {
   return words.every((word) => name.includes(word)) ? 2 : 3;
 }
 
-/* Of two that match as well: a page before a heading, then the shorter one. */
+/* Orders two entries that match equally well: a page comes before a heading, then the shorter one
+ * first. */
 function searchOrder(one, other) {
   const page = (found) => Number(found.entry[2] !== "page");
   return one.rank - other.rank || page(one) - page(other) || one.entry[0].length - other.entry[0].length;
 }
 
-/* The entries that match the text, the best ones first. */
+/* Returns the entries that match the text, the best ones first. */
 function search(text, most = SEARCH_MOST) {
   const words = text.toLowerCase().split(/[\s()]+/).filter((word) => word !== "");
   if (words.length === 0) return [];

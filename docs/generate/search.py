@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The index of the HTML manual's search: names of the interface, pages, and headings of pages.
+"""Writes the index for the search of the HTML manual: names of the interface, pages, and headings of pages.
 
-It is a script that sets a variable, because a page that is read from a file may not fetch one.
+The index is a script that sets a variable, because a page that was opened from a file may not fetch other files.
 """
 import html
 import json
@@ -11,7 +11,7 @@ HEADING = re.compile(r'<h([1-6]) id="([^"]*)">(.*?)</h\1>', re.S)
 
 
 def names(reference):
-    """Of each function, type, macro and value of an enum."""
+    """Yields an entry for each function, type, macro and value of an enum."""
     for header in reference.manual.headers:
         for thing in header.things:
             yield thing.name, reference.places[thing.name], thing.kind
@@ -20,7 +20,7 @@ def names(reference):
 
 
 def headings(output, title, body):
-    """Of a page: its title, then the headings below it."""
+    """Yields entries for a page: its title, then its headings."""
     yield title, output, "page"
     for level, anchor, shown in HEADING.findall(body):
         if level != "1":

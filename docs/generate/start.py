@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The beginning of the manual's start page, as Markdown in the root of the tree.
+"""Makes the beginning of the manual's start page, as Markdown whose links are relative to the root of the tree.
 
-The sentence and the lines of the installation are the README's, the code is that of the quick start, so none can drift.
+The sentence and the section on installation are copied from the README, and the code from the quick start.
 """
 import re
 
@@ -13,7 +13,7 @@ PICTURE_SAYS = (
     "the wheel, or comes too late; stop hands back the rest"
 )
 INSTALL = re.compile(r"^## Install the library\n(.*?)(?=^## )", re.M | re.S)
-# The README's first paragraph of words, behind its title and the links to translations.
+# The first paragraph of the README after its title and the links to translations.
 SENTENCE = re.compile(r"^[A-Z][^\n]*\n(?:[^\n]+\n)*", re.M)
 
 TEXT = """# tickwheel
@@ -33,7 +33,7 @@ def read(root, path):
 
 
 def text(root):
-    """ValueError, if the README or the example has another form."""
+    """Returns the Markdown. Raises ValueError if the README or the example has another form than expected."""
     readme, code = read(root, "README.md"), read(root, CODE)
     sentence, install = SENTENCE.search(readme), INSTALL.search(readme)
     if None in (sentence, install) or "```sh\n" not in install.group(1) or CODE_BEGINS not in code:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program says of its use: the text in its source, taken apart."""
+"""Parses the usage text in the source of a program."""
 import ast
 import re
 
@@ -36,7 +36,7 @@ GOES_ON = re.compile(r"^ {10,}(\S.*)$")
 
 
 class Usage:
-    """commands and options as (form, meaning), and the exit status in words."""
+    """Commands and options of a program, as (form, meaning) each, and the text about its exit status."""
 
     def __init__(self, name, source):
         self.name, self.program = name, PROGRAMS[name]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The manual in HTML: the pages of docs, the reference, and the sources that they lead to.
+"""Writes the manual in HTML: the pages of docs, the reference, and the sources to which they link.
 
-Each file keeps its place, as NAME.html, so links stay as they are but for their ends. cmark-gfm turns
-Markdown into HTML.
+Each file keeps its folder and becomes NAME.html, so in links only the endings change. cmark-gfm converts Markdown to
+HTML.
 """
 import html
 import pathlib
@@ -24,16 +24,16 @@ TABLE = re.compile(r"<table>.*?</table>", re.S)
 PICTURES = {".svg", ".png"}
 
 
-# What all pages share, from the folder of this file.
+# Files that all pages use; they are in the folder of this script.
 SHARED = ("manual.css", "search.js")
 
 
 class SiteError(Exception):
-    """What a reader of the manual would stumble over."""
+    """Raised for a mistake in a page, such as a link to a file that does not exist."""
 
 
 def slug(title):
-    """The anchor of a heading, as GitHub makes it."""
+    """Returns the anchor of a heading, as GitHub makes it."""
     bare = html.unescape(re.sub(r"<[^>]*>", "", title))
     return re.sub(r"[^\w\- ]", "", bare.lower()).replace(" ", "-")
 
@@ -62,12 +62,12 @@ class Site:
             reference.page_path(header).removesuffix(".html") + ".h": header
             for header in [manual.overview, *manual.headers]
         }
-        # What is still to be written because a page leads to it: sources and folders.
+        # Sources and folders that are still to be written because a page links to them.
         self.wanted = []
         self.written = set()
 
     def output_of(self, path):
-        """Where the page of a file or folder of the tree is."""
+        """Returns the path of the page that shows a file or folder of the tree."""
         if path in self.headers:
             return reference.page_path(self.headers[path])
         if path.endswith(".md"):
@@ -80,7 +80,7 @@ class Site:
         return f"{path}.html"
 
     def resolve(self, target, page):
-        """The link that a target of a page of the tree becomes."""
+        """Returns the link in the manual for the target of a link on a page of the tree."""
         if re.match(r"[a-z]+:", target) or target.startswith("#"):
             return target
         name, _, anchor = target.partition("#")
@@ -99,7 +99,7 @@ class Site:
         return TARGET.sub(turned, body)
 
     def with_names(self, body, page):
-        """Names of the interface lead to the reference, where they are not part of a link already."""
+        """Adds links to the reference to names of the interface that are not part of a link yet."""
 
         def linked(matched):
             name = matched.group("name")
@@ -111,7 +111,7 @@ class Site:
         return self.converted((self.root / page).read_text(encoding="utf-8"), page, self.output_of(page))
 
     def converted(self, text, page, output):
-        """The body of an output; `page`: where the links of the text begin."""
+        """Returns the body of an output. The links in the text are relative to `page`."""
         done = subprocess.run(CONVERTER, input=text, capture_output=True, encoding="utf-8", check=True)
         if done.stderr:
             raise SiteError(f"{page}: {done.stderr}")
@@ -126,7 +126,7 @@ class Site:
         return matched.group(1).replace("`", "")
 
     def write(self, output, title, body):
-        """A page of the manual around a body."""
+        """Writes a page of the manual with this body."""
         up = "../" * output.count("/")
         language = "zh-CN" if "zh-CN" in output else "en"
         text = menu.PAGE.format(
@@ -156,7 +156,7 @@ class Site:
         self.write(self.output_of(path), path, f"<h1>{path}</h1>\n<ul>\n" + "\n".join(items) + "\n</ul>")
 
     def write_wanted(self):
-        """Pictures, sources and folders that pages lead to."""
+        """Writes the pictures, sources and folders to which pages link."""
         while self.wanted:
             path = self.wanted.pop()
             output = self.output_of(path)
@@ -173,7 +173,7 @@ class Site:
                 self.write_source(path)
 
     def make_menu(self):
-        """The groups of the menu: (title, [(output, title)])."""
+        """Returns the groups of the menu: (title, [(output, title)]) each."""
         pages = {page: self.title_of(page) for page in menu.pages_of(self.root)}
         self.groups = [
             (title, [(self.output_of(page), name or pages[page]) for page, name in members])

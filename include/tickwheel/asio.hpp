@@ -58,7 +58,7 @@ namespace detail
 namespace net = boost::asio;
 using error_code = boost::system::error_code;
 
-/** A wait, independent of the type of its handler. */
+/** An operation that waits, as a class that does not depend on the type of the handler. */
 class operation
 {
       public:
@@ -352,7 +352,8 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		return time;
 	}
 
-	/** This and expires_after cancel the waits, and return how many they have cancelled. */
+	/** Sets the expiry and cancels the waits, as expires_after does. Returns how many waits it
+	 * has cancelled. */
 	std::size_t expires_at(const time_point &at)
 	{
 		std::size_t cancelled = cancel();
@@ -365,7 +366,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	{
 		time_point now = Clock::now();
 
-		/* As in Boost, if the sum does not fit, the expiry is the latest time there is. */
+		/* If the sum does not fit, the expiry is the latest possible time, as in Boost. */
 		if (after > duration::zero() && now > (time_point::max)() - after)
 			return expires_at((time_point::max)());
 		return expires_at(now + after);

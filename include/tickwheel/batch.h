@@ -27,9 +27,9 @@ struct tw_engine;
 struct tw_item {
 	/** Nanoseconds: a delay (tw_schedule_many) or a deadline (tw_schedule_many_at). */
 	int64_t time_ns;
-	/** As in tw_schedule; items may share one. */
+	/** The kind, as in tw_schedule. Items may share one. */
 	const struct tw_kind *kind;
-	/** Passed on, not looked at. */
+	/** The argument, which the library passes on and does not look at. */
 	void *arg;
 };
 
@@ -87,10 +87,10 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_many_at(struct tw_engine *engine,
  * Cancels the timeouts of an array of handles, in the order of the array, and reports the outcome
  * of each.
  *
- * The handles may be of any engines, and in any state. If a handle is in the array twice, its first
- * place cancels the timeout. Its second place reports TW_CANCEL_CANCELLED, or TW_CANCEL_STALE if
- * the memory is already used again. Finalisers run in the same order, each before the call goes on
- * to the next handle.
+ * The timeouts may be of any engines, and in any state. If a handle is in the array twice, the call
+ * cancels the timeout at the first place. The outcome at the second place is TW_CANCEL_CANCELLED,
+ * or TW_CANCEL_STALE if the memory is already used again. Finalisers run in the order of the array,
+ * each before the call continues with the next handle.
  *
  * Units: handles, 1 to TW_BATCH_MAX.
  * Threads: any.

@@ -91,10 +91,10 @@ TW_API TW_CHECKED int tw_clock_create_virtual(int64_t now_ns, struct tw_clock **
 TW_API int tw_clock_set(struct tw_clock *clock, int64_t now_ns);
 
 /**
- * Moves the virtual clock of an engine to a time, and runs every timeout on the way at its own
- * time. The clock advances to the next time at which a timeout is due, the engine runs the timeout,
- * and so on. If a callback schedules another timeout that is due by `until_ns`, the call runs that
- * one, too.
+ * Moves the virtual clock of an engine to a time, and runs each timeout that is due until then at
+ * its own time. The clock advances to the next time at which a timeout is due, the engine runs the
+ * timeout, and so on. If a callback schedules another timeout that is due by `until_ns`, the call
+ * runs that one, too.
  *
  * Meant for tests. In loop mode the call polls, and callbacks run in it. Otherwise they run on the
  * engine's worker, for which the call waits. With an executor the call waits until the timeouts are
@@ -165,7 +165,7 @@ TW_API int64_t tw_clock_lag(struct tw_clock *clock);
  * Threads: any; no thread may use the clock any more.
  * In callback: no.
  * Progress: wait-free.
- * Lifetime: that of the clock ends if the call returns 0.
+ * Lifetime: the clock exists until the call returns 0.
  * Returns: 0; -EBUSY while an engine has the clock.
  * Since: 0.1.0.
  */

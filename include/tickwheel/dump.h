@@ -29,8 +29,8 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
  * while the caller waits. If the caller is a callback on the worker, or the owner of a loop, it
  * inspects the wheel itself. The inspection visits each pending timeout. It takes about 0.1 us for
  * each pending timeout if none is in the cache, and no timeout expires during that time. Then the
- * hook runs in the caller's thread. Whatever the call returns, except -EINVAL and -ECHILD, the hook
- * gets all lines that do not need the worker.
+ * hook runs in the caller's thread. The hook gets all lines that do not need the worker, unless the
+ * call returns -EINVAL or -ECHILD.
  *
  * Units: `timeout_ns`, the longest time to wait for the worker; TW_NEVER: without bound; 0 or less:
  *   not at all.

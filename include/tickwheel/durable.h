@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file durable.h
- * Timers that outlive the process: a layer above the engine. Library tickwheel-durable (pkg-config
- * tickwheel-durable), available if tickwheel was built with the feature `durable`. docs/durable.md
- * has an example, the promises and their prices.
+ * Timers that outlive the process: a layer above the engine. It is in the library tickwheel-durable
+ * (pkg-config tickwheel-durable), which exists if tickwheel was built with the feature `durable`.
+ * docs/durable.md has an example, the promises and their prices.
  *
  * A timer is a kind (which has a name), a payload of bytes, and a deadline on the wall clock. A
  * program opens a set of timers, which a store keeps. A schedule returns at once; its
@@ -60,16 +60,16 @@ struct tw_durable_self {
 	/** The callback sets `*next_due_ns` before it returns TW_DURABLE_NEXT. Its first value is
 	 * `due_ns`. */
 	int64_t *next_due_ns;
-	/** As scheduled. */
+	/** The `version` with which the timer was scheduled. */
 	uint32_t version;
 	/** 0: the timer has no key. */
 	uint32_t key_bytes;
 	const void *key;
 	/**
-	 * With a shared store: a number that is greater for each later run of the timer. If a
-	 * system that the run acts on has seen a greater number for this id, it must reject this
-	 * run. 0: this is the first run, and the store does not know the timer yet; or the store is
-	 * not shared.
+	 * With a shared store: a number that is greater for each later run of the timer. If the run
+	 * changes another system, that system must reject the change if it has seen a greater
+	 * number for this id. 0: this is the first run, and the timer is not stored yet; or the
+	 * store is not shared.
 	 */
 	uint64_t fence;
 };
@@ -77,10 +77,11 @@ struct tw_durable_self {
 /**
  * The callback of a timer. Runs where the engine's callbacks run: on the worker, or in an executor.
  *
- * Returns one of these. TW_RETRY_DONE: the timer ends. TW_DURABLE_NEXT: see there. TW_RETRY_AGAIN:
- * it runs again after the next delay of the kind's schedule. TW_RETRY_GIVE_UP, or any other number:
- * it becomes a dead letter. TW_RETRY_PENDING: tw_durable_complete reports the result later, or has
- * reported it already. `payload` is valid during the run.
+ * Returns one of these. TW_RETRY_DONE: the timer ends. TW_DURABLE_NEXT: the timer is periodic, and
+ * runs again at `*self->next_due_ns`. TW_RETRY_AGAIN: it runs again after the next delay of the
+ * kind's schedule. TW_RETRY_GIVE_UP, or any other number: it becomes a dead letter.
+ * TW_RETRY_PENDING: tw_durable_complete reports the result later, or has reported it already.
+ * `payload` is valid during the run.
  */
 typedef int tw_durable_run(const struct tw_durable_self *self, const void *payload, size_t bytes);
 
@@ -94,11 +95,11 @@ enum tw_durable_kind_flag {
 	TW_DURABLE_KIND_AT_MOST_ONCE = 1,
 	/**
 	 * Deadlines count elapsed time, including the time of suspends (CLOCK_BOOTTIME). A step of
-	 * the wall clock neither moves these deadlines nor holds these runs. If a call or a run
-	 * gives a time of the wall clock, the set converts it to the elapsed time until then.
-	 * Reported deadlines are converted back, with the wall clock as it is now. After a reboot
-	 * the wall clock shows how long the machine was off. Do not change this bit while the store
-	 * has timers of the kind.
+	 * the wall clock neither moves these deadlines nor delays these runs. If a call or a run
+	 * sets a deadline on the wall clock, the set converts it to elapsed time at once. Deadlines
+	 * that the set reports are converted back, with the wall clock as it is now. After a
+	 * reboot, the set reads from the wall clock how long the machine was off. Do not change
+	 * this bit while the store has timers of the kind.
 	 */
 	TW_DURABLE_KIND_ELAPSED = 2,
 };
@@ -126,15 +127,15 @@ struct tw_durable_kind {
 	uint32_t running_max;
 	/** Must be 0. */
 	uint32_t reserved;
-	/** If a timer is later than this by the wall clock, the set calls its hook `overdue`
-	 * instead of `run`. In nanoseconds; 0: there is no bound. */
+	/** If a timer is late by more than this, by the wall clock, the set calls the option
+	 * `overdue` instead of `run`. In nanoseconds; 0: no bound. */
 	uint64_t overdue_max_ns;
 	/**
-	 * How long a new timer may wait for its commit, in nanoseconds; at most 60 s. If the timer
-	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement waits
-	 * as long. The wait ends early if the timer's run does not end at once, and with
-	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. 0, or less than
-	 * the set's `window_ns`: the timer waits for one window.
+	 * How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
+	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
+	 * after this wait. The wait ends early if the timer's run does not end at once, and with
+	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. If the value is
+	 * 0, or less than the set's `window_ns`, the timer waits for one window.
 	 */
 	uint64_t linger_ns;
 };
@@ -153,7 +154,7 @@ struct tw_durable_ack {
 	/** An enum tw_durable_outcome. */
 	int32_t outcome;
 	/** 0, or a negative code. -EIO comes with TW_DURABLE_UNKNOWN. -ENOSPC: the store is full
-	 * and has refused the timer. */
+	 * and has rejected the timer. */
 	int32_t status;
 };
 
@@ -172,15 +173,15 @@ enum tw_durable_state {
 	/** The wall clock has jumped forward by more than `clock_step_max_ns`. No run begins until
 	 * tw_durable_resume with a NULL kind accepts the new time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
-	/** The store has no space left, and refuses new timers. The ends of timers are still
+	/** The store has no space left, and rejects new timers. The ends of timers are still
 	 * written. */
 	TW_DURABLE_STATE_FULL = 3,
 	/** The log of the store is longer than `log_bytes_max`, because another process still reads
 	 * an old state of the store. A schedule returns -EAGAIN. Timers still run and end. */
 	TW_DURABLE_STATE_SLOW = 4,
 	/** The server of a shared store cannot be reached. New timers wait in memory, up to
-	 * `staged_bytes_max`. Nothing is acknowledged. From shortly before the end of the session
-	 * on, no run begins. The set connects again by itself. */
+	 * `staged_bytes_max`. No call is acknowledged. A run whose start the server has stored may
+	 * still begin, until shortly before the session ends. The set connects again by itself. */
 	TW_DURABLE_STATE_CUT = 5,
 };
 
@@ -190,9 +191,9 @@ struct tw_durable_options {
 	size_t size;
 	/** Must be 0. */
 	uint64_t flags;
-	/** The store, for example one made by tw_durable_store_file. Copied. tw_durable_open takes
-	 * the store over. If the open fails, it closes the store, unless the options themselves are
-	 * wrong. */
+	/** The store, for example one made by tw_durable_store_file. The struct is copied, and
+	 * tw_durable_open takes the store over. If the open fails, it closes the store, unless the
+	 * options themselves are wrong. */
 	struct tw_durable_store store;
 	/** The least level that the store must keep, an enum tw_durable_level; default: DISK. */
 	uint32_t level;
@@ -265,7 +266,7 @@ struct tw_durable_spec {
 	uint32_t size;
 	/** Bits of enum tw_durable_spec_flag. */
 	uint32_t flags;
-	/** One of the kinds that the set was opened with. */
+	/** One of the kinds with which the set was opened. */
 	const struct tw_durable_kind *kind;
 	/** A delay in nanoseconds; with TW_DURABLE_AT, nanoseconds since 1970. Not TW_NEVER. */
 	int64_t due_ns;
@@ -279,13 +280,13 @@ struct tw_durable_spec {
 	/** 1 to 255, or 0 without a key. */
 	uint32_t key_bytes;
 	uint32_t reserved;
-	/** Passed on in the acknowledgement. */
+	/** A pointer of the program's own, which the acknowledgement contains. */
 	void *context;
 	/** Used with TW_DURABLE_RESEND only. */
 	struct tw_durable_id id;
 };
 
-/** A timer as the store knows it. */
+/** The data of a timer in the store. */
 struct tw_durable_info {
 	/** Set by the caller to sizeof(struct tw_durable_info). */
 	size_t size;
@@ -333,16 +334,16 @@ TW_BESIDE_API int tw_durable_open(struct tw_engine *engine,
 				  struct tw_durable **ret_durable);
 
 /**
- * Closes a set. It accepts no new timers, stores those that are staged, and waits for running
- * callbacks. Timers that have not run stay in the store. A timer whose result is pending runs again
- * after the next open.
+ * Closes a set. The set accepts no more new timers, stores those that are staged, and waits for
+ * running callbacks. Timers that have not run stay in the store. If the result of a run is pending,
+ * the timer runs again after the next open.
  *
  * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
  * Threads: one. When it has returned 0 or -EIO, no other call for the set may be under way or
  *   follow.
  * In callback: no (-EDEADLK in a run of this set, and in its hooks).
  * Progress: blocks.
- * Lifetime: that of the set ends, unless the call returns -ETIMEDOUT or -EDEADLK.
+ * Lifetime: the set is freed, unless the call returns -ETIMEDOUT, -EDEADLK or -ECHILD.
  * Returns: 0, also for NULL; -ETIMEDOUT: a callback still runs, call again; -EIO: the store had
  *   failed, and nothing has been acknowledged since then; -EDEADLK; -ECHILD: in a forked child,
  *   where the memory is not freed.
@@ -398,11 +399,11 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
  *
  * | result               | meaning                                                              |
  * |----------------------|----------------------------------------------------------------------|
- * | TW_DURABLE_ABSORBED  | the timer never ran, and the store will never see it                 |
+ * | TW_DURABLE_ABSORBED  | the timer never ran, and will never be stored                        |
  * |                      | no acknowledgement of the cancel follows                             |
  * | TW_DURABLE_DONE      | the timer never ran, and will not run in this process                |
  * |                      | the acknowledgement follows when this is durable                     |
- * | TW_DURABLE_ATTEMPTED | the same, but earlier attempts have run                              |
+ * | TW_DURABLE_ATTEMPTED | like DONE, but an earlier attempt has run                            |
  * | TW_DURABLE_RUNNING   | too late, and no acknowledgement follows                             |
  * |                      | if the run returns TW_RETRY_AGAIN, the timer runs again              |
  * | TW_DURABLE_ABSENT    | the timer has ended already                                          |
@@ -543,8 +544,8 @@ TW_BESIDE_API int tw_durable_list(struct tw_durable *durable, const struct tw_du
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.
- * Lifetime: until tw_durable_resume or tw_durable_close. The pause is not stored. At an open, only
- *   those kinds are paused that the program tickwheel-durable has marked in the file.
+ * Lifetime: until tw_durable_resume or tw_durable_close. The pause is not stored. After an open,
+ *   only the kinds that the program tickwheel-durable has marked in the file are paused.
  * Returns: 0; -EINVAL; -ECHILD.
  * Since: 0.1.0.
  */

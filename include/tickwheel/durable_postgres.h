@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file durable_postgres.h
- * A store of durable timers in PostgreSQL, which any number of processes can share. Library
- * tickwheel-postgres (pkg-config tickwheel-postgres), available if tickwheel was built with the
- * feature `postgres`. docs/machines.md says when one machine is enough, and what the store
+ * A store of durable timers in PostgreSQL, which any number of processes can share. It is in the
+ * library tickwheel-postgres (pkg-config tickwheel-postgres), which exists if tickwheel was built
+ * with the feature `postgres`. docs/machines.md says when one machine is enough, and what the store
  * promises.
  *
  * Codes of tw_durable_open with this store, and the `error` with which its set fails:

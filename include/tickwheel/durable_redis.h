@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file durable_redis.h
- * A store of durable timers in Redis, which any number of processes can share. Library
- * tickwheel-redis (pkg-config tickwheel-redis), available if tickwheel was built with the feature
- * `redis`. docs/machines.md says when one machine is enough, what the store promises, and what
- * Redis may lose.
+ * A store of durable timers in Redis, which any number of processes can share. It is in the library
+ * tickwheel-redis (pkg-config tickwheel-redis), which exists if tickwheel was built with the
+ * feature `redis`. docs/machines.md says when one machine is enough, what the store promises, and
+ * what Redis may lose.
  *
  * Codes of tw_durable_open with this store, and the `error` with which its set fails:
  *
@@ -61,8 +61,8 @@ struct tw_durable_redis_options {
 	uint64_t poll_ns;
 	/** The number of the database, 0 to 15. */
 	uint32_t database;
-	/** An enum tw_durable_level: the level that the server keeps. It is used only if the server
-	 * does not permit CONFIG GET. Default 0: not known. */
+	/** The level that the server keeps, an enum tw_durable_level. The library uses it only if
+	 * the server does not permit CONFIG GET. Default 0: unknown. */
 	uint32_t level;
 	/** Receives the message of the server or of the connection when something fails, for a log.
 	 * Called on the set's thread, and in tw_durable_open. NULL: messages are ignored. */

@@ -41,8 +41,9 @@ struct tw_durable_stats {
 	uint64_t in_memory;
 	/** The bytes of the timers in memory. */
 	uint64_t memory_bytes;
-	/** Timers that were later than `overdue_max_ns` of their kind. The hook `overdue` was
-	 * called instead of the run, or, without this hook, they ended. */
+	/** Timers that were late by more than `overdue_max_ns` of their kind. For each, the set
+	 * called the option `overdue` instead of the run, or, without this option, ended the
+	 * timer. */
 	uint64_t overdue;
 	/** Runs that began later than `late_ns` after their deadlines, including those of overdue
 	 * timers. */
@@ -65,11 +66,13 @@ struct tw_durable_stats {
 	/** Shared stores: timers that this set has claimed, in addition to those that it has
 	 * scheduled itself. */
 	uint64_t claimed;
-	/** Shared stores: starts of runs that the server refused, because the timer was cancelled,
-	 * moved or claimed elsewhere, or was not yet due by the server's clock. */
+	/** Shared stores: starts of runs that the server rejected, because another process had
+	 * cancelled, moved or claimed the timer, or because the timer was not yet due by the
+	 * server's clock. */
 	uint64_t refused_starts;
-	/** Shared stores: ends of runs that changed nothing in the store. Another set had the timer
-	 * by then, or the run had ended its timer inside a transaction of its own. */
+	/** Shared stores: ends of runs that changed nothing in the store, because another set had
+	 * claimed the timer meanwhile, or the run had ended its timer inside a transaction of its
+	 * own. */
 	uint64_t stale_ends;
 	/** Shared stores: sessions since the open. More than 1 means that the process was cut off
 	 * from the server, or did not run for a while. */

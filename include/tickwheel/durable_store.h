@@ -13,12 +13,13 @@
 
 TW_BEGIN_DECLS
 
-/** Names a timer for ever, also after restarts. An id of zeros names none. */
+/** The id of a timer. It names the timer for ever, also after restarts. An id of zeros names no
+ * timer. */
 struct tw_durable_id {
 	/** The number of the 64-second bucket that has the timer's first deadline, as a signed
 	 * number. */
 	uint64_t place;
-	/** Never 0. A store never gives a serial twice. */
+	/** Never 0. A store never assigns a serial twice. */
 	uint64_t serial;
 };
 
@@ -56,8 +57,8 @@ enum tw_durable_level {
 /** A timer in a store. */
 struct tw_durable_row {
 	struct tw_durable_id id;
-	/** Nanoseconds since 1970, by the wall clock. If the kind counts elapsed time, by a wall
-	 * clock without its steps. */
+	/** The deadline: nanoseconds since 1970, by the wall clock. If the kind counts elapsed
+	 * time, the steps of the wall clock are left out. */
 	int64_t due_ns;
 	/** The number of the last attempt that is known to have begun; 0: none. */
 	uint64_t attempt;
@@ -68,26 +69,26 @@ struct tw_durable_row {
 	uint32_t started;
 	uint32_t key_bytes;
 	uint32_t payload_bytes;
-	/** In a call of `give`: not 0 if the row is a dead letter. */
+	/** In a call of tw_durable_give: not 0 if the row is a dead letter. */
 	uint32_t dead;
 	const void *key;
 	const void *payload;
 	/**
-	 * Shared stores only. In a call of `give`: the session that has claimed the timer; 0: none.
-	 * In PUT, MOVE and REVIVE, not 0 means that the set keeps the timer in memory. Then the
-	 * store claims the timer for its session, and sets this field to the session's number. 0:
-	 * any session may claim the timer.
+	 * Shared stores only. In a call of tw_durable_give it is the session that has claimed the
+	 * timer; 0: none. In PUT, MOVE and REVIVE, a value other than 0 means that the set keeps
+	 * the timer in memory. Then the store claims the timer for its session, and sets this field
+	 * to the session's number. 0 means that any session may claim the timer.
 	 */
 	uint64_t session;
-	/** Shared stores only: set by each START that is done, to a number greater than that of
-	 * every earlier START. */
+	/** Shared stores only: each successful START sets it to a number greater than that of every
+	 * earlier START of the timer. */
 	uint64_t fence;
 };
 
 /** What an operation does. */
 enum tw_durable_op_type {
-	/** Adds `row`. PRESENT: another timer has the key of the row, and `row.id` is set to the id
-	 * of that timer; or a timer has the id of the row. */
+	/** Adds `row`. PRESENT: another timer has the key of the row, and the store sets `row.id`
+	 * to the id of that timer; or a timer already has the id of the row. */
 	TW_DURABLE_OP_PUT = 1,
 	/** Removes the timer `row.id`, with its key. ATTEMPTED instead of DONE: the timer's
 	 * `attempt` was not 0. ABSENT: there is no such timer. */
@@ -99,21 +100,21 @@ enum tw_durable_op_type {
 	/** Makes the timer a dead letter, with this `attempt`. Its key becomes free. ABSENT: there
 	 * is no such timer. */
 	TW_DURABLE_OP_BURY = 5,
-	/** Makes the dead letter a timer again, due at `due_ns`, with `attempt` 0, without its key.
-	 * ABSENT: there is no such dead letter. */
+	/** Makes the dead letter `row.id` a timer again, due at `due_ns`, with `attempt` 0, and
+	 * without its key. ABSENT: there is no such dead letter. */
 	TW_DURABLE_OP_REVIVE = 6,
-	/** Removes the dead letter. ABSENT: there is no such dead letter. ABSENT: there is none. */
+	/** Removes the dead letter `row.id`. ABSENT: there is no such dead letter. */
 	TW_DURABLE_OP_DROP = 7,
 };
 
-/** A value of `fence`: the session that does the batch. Used for the end of a timer that the same
- * batch puts into the store. */
+/** A value of the field `fence` of an operation. It stands for the session that executes the batch.
+ * It is used for the end of a timer that the same batch puts into the store. */
 #define TW_DURABLE_FENCE_OF_BATCH UINT64_MAX
 
 /** Bits of an operation's `flags`. */
 enum tw_durable_op_flag {
-	/** The operation is the end of a run. It is done only if the session `fence` has claimed
-	 * the timer; otherwise it is ABSENT. */
+	/** The operation is the end of a run. The store executes it only if the session `fence` has
+	 * claimed the timer; otherwise the outcome is ABSENT. */
 	TW_DURABLE_OP_OWN = 1,
 };
 
@@ -129,7 +130,7 @@ struct tw_durable_op {
 	 * names for them. */
 	struct tw_durable_row row;
 	/** Shared stores only: the session under which the set has the timer in memory; 0: the set
-	 * does not have it in memory. A START is done only if this is still the store's session,
+	 * does not have it in memory. The store executes a START only if this is still its session,
 	 * and that session has claimed the timer. A BURY is always the end of a run. */
 	uint64_t fence;
 	/** Bits of enum tw_durable_op_flag. */
@@ -141,11 +142,11 @@ struct tw_durable_op {
 struct tw_durable_opened {
 	/** An enum tw_durable_level. */
 	uint32_t level;
-	/** Not 0: the store was closed in order, or is new. */
+	/** Not 0: the last close was orderly, or the store is new. */
 	uint32_t clean;
 	/** The greatest `now_ns` of all commits so far; 0: none. */
 	int64_t highest_ns;
-	/** Kinds that the store has and `open` did not receive. */
+	/** The number of kinds that the store has and `open` did not receive. */
 	uint64_t unknown_kinds;
 };
 
@@ -165,10 +166,11 @@ struct tw_durable_session {
 	/** The number of this session, or of the last one; 0: there was none. Each session has a
 	 * greater number than all before it. */
 	uint64_t number;
-	/** Not 0: the server cannot be reached, or the session is over and there is no new one yet. */
+	/** Not 0: the server cannot be reached, or the session has ended and there is no new
+	 * one. */
 	uint32_t cut;
 	uint32_t reserved;
-	/** No run may begin from this time of CLOCK_BOOTTIME on. */
+	/** A time of CLOCK_BOOTTIME. From it on, no run may begin. */
 	int64_t until_ns;
 	/** The server's clock minus CLOCK_BOOTTIME. */
 	int64_t wall_ns;
@@ -180,19 +182,19 @@ struct tw_durable_session {
 	int64_t claim_at_ns;
 };
 
-/** Receives a row, which is valid during the call. Returns 0 to continue. Returns 1, only in a
- * claim, if the set does not want the timer; the store then ends the claim of that timer. Returns a
- * negative code to end the walk, which then returns the code. */
+/** Receives a row, which is valid during the call. Returns 0 to continue. In a claim it may return
+ * 1: the set does not need the timer, and the store ends the claim of that timer. A negative code
+ * ends the walk, and the function that walks returns this code. */
 typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
 
 /** Bits of the `flags` of a store's functions. */
 enum tw_durable_store_flag {
 	/**
 	 * Several sets share the store, on this machine or on others. The store has `beat` and
-	 * `claim`, and `near` serves lists only. Its `commit` may return -EAGAIN as long as the
-	 * server cannot be reached. It may also return -ESTALE: the session ended while the reply
-	 * was under way, and the operations may have been done or not.
-	 * docs/internals/durable-shared.md has the protocol.
+	 * `claim`, and the set calls `near` only for lists. Its `commit` may return -EAGAIN as long
+	 * as the server cannot be reached. It may also return -ESTALE: the session ended while the
+	 * reply was under way, and the operations may have been executed or not.
+	 * docs/internals/durable-shared.md describes the protocol.
 	 */
 	TW_DURABLE_STORE_SHARED = 1,
 };
@@ -212,42 +214,43 @@ struct tw_durable_store_ops {
 	 * follows. */
 	int (*open)(void *store, const char *const *kinds, size_t count,
 		    struct tw_durable_opened *ret_opened);
-	/** Reserves serials durably: the store never gives `*ret_first` and the `count - 1` serials
-	 * after it again. */
+	/** Reserves serials durably: `*ret_first` and the `count - 1` serials after it. The store
+	 * never reserves them again. */
 	int (*reserve)(void *store, uint64_t count, uint64_t *ret_first);
 	/**
-	 * Does all operations, in their order, in one transaction, and sets their outcomes. The
-	 * operations are durable when it returns 0. `now_ns` is the wall clock. -EAGAIN: nothing
-	 * was done, and the same commit may be tried again. -ENOSPC: nothing was done, because
-	 * there is no space. A commit without PUT must still succeed then, as far as the system
-	 * allows. Any other code: the operations may have been done or not, and the set calls
-	 * nothing but `close` afterwards.
+	 * Executes all operations, in their order, in one transaction, and sets their outcomes. The
+	 * operations are durable when it returns 0. `now_ns` is the time of the wall clock.
+	 * -EAGAIN: no operation was executed, and the set may try the same commit again. -ENOSPC:
+	 * no operation was executed, because there is no space. On a full store, a commit without
+	 * PUT must still succeed, as far as the system allows. Any other code: the operations may
+	 * have been executed or not, and the set calls only `close` afterwards.
 	 */
 	int (*commit)(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
 	/**
-	 * Gives timers in the order of (due_ns, place, serial), at most `max` of them, with
-	 * `due_ns` up to `until_ns`. They begin after `after` in that order, or with the first
-	 * timer if `after` is NULL. `place` counts as a signed number.
+	 * Passes timers to `give` in the order of (due_ns, place, serial): at most `max` of them,
+	 * with `due_ns` up to `until_ns`. It begins after the timer `after` in that order, or with
+	 * the first timer if `after` is NULL. `place` counts as a signed number.
 	 */
 	int (*near)(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
 		    tw_durable_give *give, void *to);
-	/** Gives the timer or the dead letter of an id. -ENOENT: there is neither. */
+	/** Passes the timer or the dead letter with an id to `give`. -ENOENT: there is neither. */
 	int (*find)(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);
-	/** Gives the timer of a key. -ENOENT: there is none. */
+	/** Passes the timer with a key to `give`. -ENOENT: there is none. */
 	int (*find_key)(void *store, const void *key, size_t bytes, tw_durable_give *give,
 			void *to);
-	/** Gives dead letters in the order of (place, serial), at most `max` of them, after the id
-	 * `after`. */
+	/** Passes dead letters to `give` in the order of (place, serial), at most `max` of them,
+	 * beginning after the id `after`. */
 	int (*dead)(void *store, struct tw_durable_id after, size_t max, tw_durable_give *give,
 		    void *to);
-	/** Called after the acknowledgements of a commit, for work that can wait until then. */
+	/** Does work that can wait until the acknowledgements of a commit have been sent. The set
+	 * calls it after them. */
 	int (*upkeep)(void *store);
 	/** Closes and frees the store. `clean` is not 0 if all operations were committed. */
 	void (*close)(void *store, int clean);
 	/**
 	 * Removes dead letters that ended before `ended_before_ns`. If more than `most` are left,
 	 * it also removes the oldest of these. It removes at most `max`, the oldest first, and
-	 * returns how many. A power loss may bring them back. NULL: the store cannot do this, and
+	 * returns how many. A power failure may undo this. NULL: the store cannot do this, and
 	 * tw_durable_open rejects bounds on dead letters.
 	 */
 	int (*dead_trim)(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
@@ -259,36 +262,37 @@ struct tw_durable_store_ops {
 	int (*near_kinds)(void *store, const unsigned char *kinds,
 			  const struct tw_durable_row *after, int64_t until_ns, size_t max,
 			  tw_durable_give *give, void *to);
-	/** Reads the struct that `clock_set` has kept last. -ENOENT: there is none. */
+	/** Reads the struct that `clock_set` has stored last. -ENOENT: there is none. */
 	int (*clock)(void *store, struct tw_durable_clock *ret_clock);
-	/** Keeps `clock`, which is durable when it returns 0. -EAGAIN, -ENOSPC: it was not kept. */
+	/** Stores `clock`; durable when it returns 0. -EAGAIN, -ENOSPC: it was not stored. */
 	int (*clock_set)(void *store, const struct tw_durable_clock *clock);
 	/**
-	 * Called once a second. Tries to shorten the log, if that was not possible before. Returns
-	 * the bytes that the log must keep, for example because a reader uses an old state. NULL:
-	 * there is no log.
+	 * Tries to shorten the log, if the last try failed. Returns the number of bytes that the
+	 * log must keep, for example because a reader uses an old state. The set calls it once a
+	 * second. NULL: the store has no log.
 	 */
 	uint64_t (*log_bytes)(void *store);
-	/** Called by tw_durable_open. `ret_paused` has one byte for each name that `open` received.
-	 * Sets the bytes of kinds that are marked as paused to 1, and the others to 0. NULL: no
-	 * kind is paused. */
+	/** Sets the bytes of kinds that are marked as paused to 1, and the others to 0.
+	 * `ret_paused` has one byte for each name that `open` received. tw_durable_open calls it.
+	 * NULL: no kind is paused. */
 	int (*paused)(void *store, unsigned char *ret_paused);
 	/** Marks the kind with the index `kind` as paused, or removes the mark; durable when it
 	 * returns 0. -EAGAIN, -ENOSPC: nothing was done. Meant for tools: the set does not call it.
 	 * NULL: the store has no marks. */
 	int (*pause)(void *store, uint32_t kind, int paused);
 	/**
-	 * Shared stores only: the set's thread calls it in each of its rounds. Sends the heartbeat
-	 * if it is due. If there is no connection or no session, it connects and opens a session.
-	 * It may wait for a reply for a quarter of a session. Returns 0, also if the server cannot
-	 * be reached; after any other code the set has failed.
+	 * Shared stores only: sends the heartbeat if it is due. If there is no connection or no
+	 * session, it connects and opens a session. It may wait for a reply for a quarter of
+	 * `session_ns`. Returns 0, also if the server cannot be reached; after any other code the
+	 * set has failed. The set's thread calls it before each batch.
 	 */
 	int (*beat)(void *store, struct tw_durable_session *ret_session);
 	/**
 	 * Shared stores only: claims at most `max` timers that are due within `ahead_ns`, those
-	 * with the earliest deadlines first, and gives them. Returns how many were claimed, or a
-	 * negative code. -EAGAIN: the session is over, or the server cannot be reached. If `give`
-	 * returns a negative code, the store ends the claims of the rows after that one.
+	 * with the earliest deadlines first, and passes them to `give`. Returns how many were
+	 * claimed, or a negative code. -EAGAIN: the session has ended, or the server cannot be
+	 * reached. If `give` returns a negative code, the store ends the claims of the rows after
+	 * that one.
 	 */
 	int (*claim)(void *store, size_t max, tw_durable_give *give, void *to);
 };

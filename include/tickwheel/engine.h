@@ -77,10 +77,10 @@ enum tw_rejection {
 enum tw_check {
 	/** No checks. */
 	TW_CHECK_NONE = 0,
-	/** In each turn, whether the number of timeouts in the wheel contradicts the time for which
-	 * the worker would sleep: O(slots). */
+	/** Checks in each turn whether the number of timeouts in the wheel contradicts the time for
+	 * which the worker would sleep. Costs O(slots). */
 	TW_CHECK_CHEAP = 1,
-	/** In each turn, a brute-force check of every pending timeout. For tests. */
+	/** Checks every pending timeout by brute force in each turn. For tests. */
 	TW_CHECK_FULL = 2,
 };
 
@@ -89,10 +89,10 @@ enum tw_check {
  */
 enum tw_measure {
 	TW_MEASURE_NOTHING = 0,
-	/** Lateness and duration of each run. */
+	/** The engine measures the lateness and the duration of each run. */
 	TW_MEASURE_RUNS = 1,
-	/** The same, but only for one run in 32, chosen at random. For engines that run millions of
-	 * timeouts a second. */
+	/** The engine measures these times only for one run in 32, chosen at random. For engines
+	 * that run millions of timeouts a second. */
 	TW_MEASURE_SAMPLES = 2,
 };
 
@@ -136,8 +136,8 @@ struct tw_slow {
 	/** The callback of its kind, which is the function that runs. If the late hook runs
 	 * instead, this is still the callback. */
 	tw_callback *callback;
-	/** Its argument. Treat it as a number for identification, because its owner may have
-	 * released it by now. */
+	/** The argument of the timeout. Use it only to identify the timeout, because the program
+	 * may have released it meanwhile. */
 	void *arg;
 	/** How long the run has taken so far, in nanoseconds of the engine's clock. */
 	int64_t run_ns;
@@ -153,10 +153,10 @@ struct tw_slow {
  * Runs on the thread that noticed the run, inside that thread's call of tw_schedule, tw_stats_get,
  * tw_engine_watch or tw_due_run. If no thread notices the run before its end, the hook runs on the
  * thread of the run itself. docs/slow-callbacks.md lists all these threads. Several threads may run
- * the hook at once, each for a different slow run. The hook may make every call that its thread may
- * make there; in tw_due_run these are the calls that a callback may make. The hook must return. A
- * pthread_cancel of its thread takes effect only after the hook. `slow` is valid during the call
- * only.
+ * the hook at once, each for a different slow run. The hook may make every call that the thread
+ * could make instead of the call in which the hook runs. In tw_due_run these are the calls that a
+ * callback may make. The hook must return. A pthread_cancel of its thread takes effect only after
+ * the hook. `slow` is valid during the call only.
  */
 typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
 
@@ -211,7 +211,8 @@ struct tw_options {
 	uint64_t pending_limit;
 	/** An enum tw_check. Default TW_CHECK_NONE. */
 	uint32_t check;
-	/** SCHED_OTHER, SCHED_FIFO or SCHED_RR for the worker; -1: inherit. Default -1. */
+	/** SCHED_OTHER, SCHED_FIFO or SCHED_RR for the worker; -1: inherited from the thread that
+	 * starts the engine. Default -1. */
 	int32_t scheduling_policy;
 	/** The priority for `scheduling_policy`. Default 0. */
 	int32_t scheduling_priority;
@@ -290,14 +291,13 @@ struct tw_options {
 enum tw_engine_state {
 	/** Created; the first schedule or tw_engine_start starts it. */
 	TW_ENGINE_NEW = 0,
-	/**
-	 * Its worker is being created (in loop mode: no thread has polled yet). Schedules are
+	/** Its worker is being created (in loop mode: no thread has polled yet). Schedules are
 	 * already accepted.
 	 */
 	TW_ENGINE_STARTING = 1,
-	/** The worker is at work. */
+	/** The worker runs. */
 	TW_ENGINE_RUNNING = 2,
-	/** The worker's thread could not be created. Timeouts that were accepted meanwhile wait for
+	/** The worker's thread could not be created. Timeouts that the engine has accepted wait for
 	 * the next start or stop. */
 	TW_ENGINE_STALLED = 3,
 	/** A callback ended the worker's thread. The engine accepts no more timeouts, and
@@ -328,12 +328,13 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * or freeing it. The first call creates it. Its worker starts with the first schedule, and runs
  * until the process exits.
  *
- * A library that needs only a few timeouts should use it, because each engine has a thread of its
- * own. tw_engine_destroy rejects it (-EBUSY). tw_engine_stop stops it for all its users, so only
- * the program itself should call that, before it exits. This stop also joins the engine's threads,
- * so that tools which look for leaked threads find none. If one of these threads itself calls stop,
- * from a destructor of its thread data, it does not join; another call of stop does. If the process
- * exits without a stop, nothing is handed back.
+ * A library that needs only a few timeouts should use this engine, because each engine has a thread
+ * of its own. tw_engine_destroy rejects the default engine (-EBUSY). tw_engine_stop stops it for
+ * all its users, so only the program itself should call that, before it exits. A stop of the
+ * default engine also joins the engine's threads, so that tools which look for leaked threads find
+ * none. If one of these threads itself calls stop, from a destructor of its thread data, it does
+ * not join; another call of stop does. If the process exits without a stop, no timeout is handed
+ * back.
  *
  * Units: none.
  * Threads: any. If several threads make the first call at once, all get the same engine.
@@ -400,7 +401,7 @@ TW_API TW_CHECKED int tw_engine_create(const struct tw_options *options,
  *   thread); -EPERM (the scheduling class is rejected); -EINVAL (NULL, CPU set); the error that a
  *   thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. If the thread cannot be created,
  *   the engine is as before, and start may be tried again. In loop mode there is no thread to
- *   create: 0, -ESHUTDOWN, -EINVAL, -ECHILD.
+ *   create, so the call returns 0, -ESHUTDOWN, -EINVAL or -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
@@ -410,10 +411,10 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * No callback is interrupted, and none runs after stop has returned 0. By then each timeout that
  * was scheduled successfully has expired, been cancelled, or been handed back.
  *
- * In loop mode the call does the work itself if no bracket is open, or if the caller is in the
- * bracket. If another thread is in a bracket, the call waits for that thread: its next poll or stop
- * does the work. If that thread exits instead, the call goes on itself. After -ETIMEDOUT the
- * caller's bracket stays open, and the next stop continues.
+ * In loop mode (loop.h defines brackets) the call does the work itself if no bracket is open, or if
+ * the caller is in the bracket. If another thread is in a bracket, the call waits for that thread,
+ * whose next poll or stop does the work. If that thread ends its bracket instead, the call does the
+ * work. After -ETIMEDOUT the caller's bracket stays open, and the next stop continues.
  *
  * Concurrent and repeated stops wait for the same end. Only the hook of the first one is called.
  *
@@ -447,7 +448,7 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
  * Progress: joins the thread that stop has ended. With a virtual clock it also waits for other
  *   threads' calls under way, and for the program's own read-side sections of liburcu-bp. Therefore
  *   it must not be called inside such a section.
- * Lifetime: the engine's ends when this returns 0.
+ * Lifetime: the engine exists until this call returns 0.
  * Returns: 0; -EBUSY: not stopped, or it has a scaled kind that was not destroyed; -EDEADLK. In a
  *   forked child: 0, and it frees everything that it can; but -EDEADLK in a finaliser that
  *   tw_fork_reinit runs for that engine.
@@ -545,8 +546,8 @@ TW_API int tw_engine_state(struct tw_engine *engine);
  * In callback: yes; the run from which it is called may be among those it finds.
  * Progress: wait-free, except for the hook.
  * Lifetime: none.
- * Returns: how many runs are too long by now, whether they were reported before or not; 0 if there
- *   is none; -EINVAL (NULL, or an engine without `slow_ns`); -ECHILD.
+ * Returns: how many runs under way have taken too long, whether they were reported before or not, 0
+ *   or more; -EINVAL (NULL, or an engine without `slow_ns`); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_watch(struct tw_engine *engine);

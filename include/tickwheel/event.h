@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file event.h
- * Timers with the calls of libevent's, kept in a tickwheel engine. Library tickwheel-event
- * (pkg-config tickwheel-event), available if tickwheel was built with the feature `event`.
+ * Timers with the calls of libevent's timers, kept in a tickwheel engine. They are in the library
+ * tickwheel-event (pkg-config tickwheel-event), which exists if tickwheel was built with the
+ * feature `event`.
  *
  *     struct tw_events *events;
  *     tw_events_create(base, &events);
@@ -60,7 +61,7 @@ TW_BESIDE_API TW_CHECKED int tw_events_create(struct event_base *base,
  * Threads: the base's, once.
  * In callback: yes, also in the callback that has freed the last timer.
  * Progress: waits for read-side sections of liburcu-bp that the program has open.
- * Lifetime: ends if the call returns 0.
+ * Lifetime: the object exists until the call returns 0.
  * Returns: 0 (also for NULL); -EBUSY: a timer has not been freed, or this is a second call in the
  *   same callback.
  * Since: 0.1.0.
@@ -99,7 +100,7 @@ TW_BESIDE_API TW_CHECKED int tw_event_new(struct tw_events *events, short what,
 TW_BESIDE_API int tw_event_add(struct tw_event *event, const struct timeval *timeout);
 
 /**
- * Takes a timer back, as event_del does. Afterwards it is neither pending nor active.
+ * Removes a timer from the loop, as event_del does. Afterwards it is neither pending nor active.
  *
  * Units: none.
  * Threads: the base's.
@@ -134,20 +135,21 @@ TW_BESIDE_API int tw_event_active(struct tw_event *event, short what);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: the bits of `what` that hold; 0 if none holds, and for NULL.
+ * Returns: the bits of `what` for which the timer is pending or active; 0 if there is none, and for
+ *   NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_event_pending(const struct tw_event *event, short what,
 				   struct timeval *ret_time);
 
 /**
- * Takes a timer back, and frees it.
+ * Removes a timer from the loop, and frees it.
  *
  * Units: none.
  * Threads: the base's, once.
  * In callback: yes, also in its own.
  * Progress: wait-free.
- * Lifetime: that of the timer ends.
+ * Lifetime: the timer no longer exists after the call.
  * Returns: 0, also for NULL.
  * Since: 0.1.0.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file export.h
- * Marks of the public functions, and nothing else.
+ * Macros that mark the declarations of public functions.
  */
 #ifndef TICKWHEEL_EXPORT_H
 #define TICKWHEEL_EXPORT_H
@@ -19,7 +19,7 @@
 #define TW_CHECKED
 #endif
 
-/* The same for functions that schedule or submit, but only if the program defines
+/* Like TW_CHECKED, for functions that schedule or submit, but only if the program defines
  * TW_WARN_UNUSED_SCHEDULE. */
 #ifdef TW_WARN_UNUSED_SCHEDULE
 #define TW_CHECKED_SCHEDULE TW_CHECKED

@@ -59,7 +59,7 @@ enum tw_reinit_flag {
  * Threads: one at a time, and no other thread may use this engine meanwhile. During the first of
  *   these calls in a child no other thread may use the library. Before that call, only the thread
  *   that forked may have used the library.
- * In callback: no (-EDEADLK); not in a child that was forked in a callback either.
+ * In callback: no (-EDEADLK). A child that was forked in a callback may not call it either.
  * Progress: walks through the memory of all timeouts, which is as large as it was at the process's
  *   peak. The system copies that memory for the child meanwhile: about 0.1 ms for each 1,000
  *   timeouts.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file glib.h
- * An executor for engines: threads of GLib's GThreadPool. Library tickwheel-glib (pkg-config
- * tickwheel-glib), available if tickwheel was built with the feature `glib`.
+ * An executor for engines: threads of GLib's GThreadPool. It is in the library tickwheel-glib
+ * (pkg-config tickwheel-glib), which exists if tickwheel was built with the feature `glib`.
  *
  *     struct tw_glib *executor;
  *     tw_glib_create(4, 10000, &executor);
@@ -70,7 +70,7 @@ TW_BESIDE_API size_t tw_glib_dispatch(void *executor, const struct tw_due *due, 
  * In callback: no, if the callback runs in one of the executor's own threads (-EDEADLK, because the
  *   call would wait for itself).
  * Progress: blocks for running callbacks.
- * Lifetime: that of the executor ends, except with -EDEADLK.
+ * Lifetime: the executor no longer exists after the call, except after -EDEADLK.
  * Returns: 0; -EDEADLK. In a forked child it returns 0, and does not free the executor's memory.
  * Since: 0.1.0.
  */

@@ -4,10 +4,11 @@
  * Groups: several engines behind one object, each with a worker of its own.
  *
  * A schedule through a group goes to the calling thread's engine. The group's rule decides which
- * engine that is; the rule is set when the group is created. Handles know their engine. Therefore
- * tw_cancel, tw_reschedule and all other calls that take a handle work as usual, from any thread. A
- * call that takes an engine also works on an engine of a group: tw_group_here returns the calling
- * thread's, tw_group_engine any of them. docs/groups.md says when a group pays off.
+ * engine that is; the rule is set when the group is created. tw_cancel, tw_reschedule and all other
+ * calls that take a handle work as usual, from any thread, because the library finds the engine by
+ * the handle. A call that takes an engine also works on an engine of a group: tw_group_here returns
+ * the calling thread's, tw_group_engine any of them. docs/groups.md says when a group is worth its
+ * cost.
  */
 #ifndef TICKWHEEL_GROUP_H
 #define TICKWHEEL_GROUP_H
@@ -37,13 +38,13 @@ enum tw_group_rule {
 	/** Each thread keeps one engine. Engines are assigned round-robin, by a number that a
 	 * thread has for all groups. Timeouts that one thread schedules keep their order. */
 	TW_GROUP_BY_THREAD = 0,
-	/** The engine of the CPU on which the thread runs at the call. If there are fewer engines
-	 * than CPUs, neighbouring CPUs share one. If there are more, some engines belong to no
-	 * CPU. */
+	/** A thread uses the engine of the CPU on which it runs at the call. If there are fewer
+	 * engines than CPUs, neighbouring CPUs share one. If there are more, some engines belong to
+	 * no CPU. */
 	TW_GROUP_BY_CPU = 1,
-	/** The engine of the NUMA node to which that CPU belongs. If there are fewer engines than
-	 * nodes, neighbouring nodes share one. If there are more, the CPUs of a node are divided
-	 * among its engines. */
+	/** A thread uses the engine of the NUMA node on which it runs at the call. If there are
+	 * fewer engines than nodes, neighbouring nodes share one. If there are more, the CPUs of a
+	 * node are divided among its engines. */
 	TW_GROUP_BY_NODE = 2,
 };
 
@@ -71,8 +72,8 @@ struct tw_group_options {
 	uint32_t reserved;
 	/**
 	 * The options of each engine; NULL: the defaults. Limits and hooks apply to each engine
-	 * separately. If `thread_name` is not set, the names of the workers are numbered. Copied.
-	 * Default NULL.
+	 * separately. If `thread_name` is not set, the names of the workers are numbered. The
+	 * struct is copied. Default NULL.
 	 */
 	const struct tw_options *engine;
 };
@@ -142,7 +143,7 @@ TW_API int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired
  * In callback: no (-EDEADLK) in a callback of one of its engines; in another engine's callback,
  *   yes.
  * Progress: for each engine as tw_engine_destroy.
- * Lifetime: that of the group and of its engines ends if the call returns 0.
+ * Lifetime: the group and its engines exist until the call returns 0.
  * Returns: 0; -EBUSY: an engine is not stopped, and the call has changed none; -EDEADLK. In a
  *   forked child the parent's engines cause no -EBUSY: the call frees everything that it can.
  * Since: 0.1.0.

@@ -39,9 +39,9 @@ enum tw_measurement {
 struct tw_histogram {
 	/** Set by the caller to sizeof(struct tw_histogram). */
 	size_t size;
-	/** Values seen. */
+	/** How many values the histogram has. */
 	uint64_t count;
-	/** Their sum; divided by `count` it is the mean. */
+	/** The sum of the values; divided by `count` it is the mean. */
 	uint64_t sum_ns;
 	/** The least value; 0 if there is none. After tw_histogram_subtract it is exact only to a
 	 * bucket. */

@@ -10,9 +10,9 @@
  *
  * An id has 32 bits for the number of the timeout's block of memory, and 32 bits for how many
  * timeouts this block has served. When a block has served 2^32 timeouts, the next schedule by id
- * that meets it sets it aside for good. So 64 bytes are lost for every 2^32 timeouts. The first
- * number allows 2^32 timeouts at once (256 GiB). Beyond that every schedule returns -ENOMEM, as it
- * does if there is no memory.
+ * that gets this block sets it aside for ever. So 64 bytes are lost for every 2^32 timeouts. The
+ * number of a block allows 2^32 timeouts at once (256 GiB). If there are more, every schedule
+ * returns -ENOMEM, as it does if there is no memory.
  */
 #ifndef TICKWHEEL_ID_H
 #define TICKWHEEL_ID_H
@@ -26,7 +26,7 @@ TW_BEGIN_DECLS
 struct tw_engine;
 struct tw_period;
 
-/** Names a timeout; never 0. Two timeouts of a process never have the same id. */
+/** The id of a timeout, never 0. Two timeouts of a process never have the same id. */
 typedef uint64_t tw_id;
 
 /** The id of no timeout. */
@@ -78,7 +78,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_periodic(struct tw_engine *engine,
 						       tw_id *ret_id);
 
 /**
- * The same as tw_cancel, by id.
+ * Cancels the timeout that an id names. Otherwise the same as tw_cancel.
  *
  * Units: none.
  * Threads: as tw_cancel.
@@ -91,7 +91,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_id_schedule_periodic(struct tw_engine *engine,
 TW_API int tw_id_cancel(tw_id id);
 
 /**
- * The same as tw_reschedule, by id.
+ * Reschedules the timeout that an id names. Otherwise the same as tw_reschedule.
  *
  * Units: as tw_reschedule.
  * Threads: as tw_reschedule.
@@ -104,7 +104,7 @@ TW_API int tw_id_cancel(tw_id id);
 TW_API int tw_id_reschedule(tw_id id, int64_t delay_ns);
 
 /**
- * The same as tw_reschedule_at, by id.
+ * Reschedules the timeout that an id names, to a time. Otherwise the same as tw_reschedule_at.
  *
  * Units: as tw_reschedule_at.
  * Threads: as tw_reschedule_at.
@@ -117,7 +117,7 @@ TW_API int tw_id_reschedule(tw_id id, int64_t delay_ns);
 TW_API int tw_id_reschedule_at(tw_id id, int64_t deadline_ns);
 
 /**
- * The same as tw_timeout_state, by id.
+ * Returns the state of the timeout that an id names. Otherwise the same as tw_timeout_state.
  *
  * Units: none.
  * Threads: any.

@@ -42,10 +42,10 @@ enum tw_keyed_end {
 	TW_KEYED_END_CANCELLED = 1,
 	/** Another entry has taken its key. */
 	TW_KEYED_END_REPLACED = 2,
-	/** It had to wait again, but the engine had no memory or no place within its limit of
-	 * pending timeouts. This can also happen to an entry that becomes due while the call that
-	 * schedules it is still under way. Or the executor rejected the entry, and the engine drops
-	 * rejected timeouts. */
+	/** The entry had to wait again, but the engine had no memory or no place within its limit
+	 * of pending timeouts. This can also happen to an entry that becomes due while the call
+	 * that schedules it is still under way. Or the executor rejected the entry, and the engine
+	 * drops rejected timeouts (TW_REJECTION_DROP). */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
@@ -65,7 +65,7 @@ enum tw_keyed_outcome {
 	TW_KEYED_RUNNING = 4,
 };
 
-/** An entry, as its callback and its hook receive it. */
+/** The data of an entry that its callback and its hook receive. */
 struct tw_keyed_self {
 	struct tw_keyed *table;
 	/** Points to the table's copy of the key; valid during the call. */
@@ -153,14 +153,16 @@ struct tw_keyed_options {
 struct tw_keyed_info {
 	/** Set by the caller of tw_keyed_get to sizeof(struct tw_keyed_info). */
 	size_t size;
-	/** As scheduled. NULL while `busy`, and so is `arg`. */
+	/** The kind with which the entry was scheduled. While `busy` is 1, this and `arg` are
+	 * NULL. */
 	const struct tw_keyed_kind *kind;
-	/** As scheduled. The entry's hook may release it as soon as the entry ends. Therefore use
-	 * it only if the entry cannot end meanwhile. */
+	/** The argument with which the entry was scheduled. The entry's hook may release it as soon
+	 * as the entry ends. Therefore use it only if the entry cannot end meanwhile. */
 	void *arg;
-	/** The number that distinguishes this entry from all others of the key; 0 while `busy`. */
+	/** The number that distinguishes this entry from all others of the key; 0 while `busy` is
+	 * 1. */
 	uint64_t life;
-	/** When the entry runs next, in the engine's time, or TW_NEVER; 0 while `busy`. */
+	/** When the entry runs next, in the engine's time, or TW_NEVER; 0 while `busy` is 1. */
 	int64_t deadline_ns;
 	/** 1 if the entry's callback runs, or if another call is changing the entry at this moment;
 	 * otherwise 0. */
@@ -220,7 +222,7 @@ TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
  * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no
  *   thread can be created for that, the call frees them itself.
- * Lifetime: that of the table ends if the call returns 0.
+ * Lifetime: the table exists until the call returns 0.
  * Returns: 0; -EBUSY: an entry has not ended, its hook still runs, or the timeout of a cancelled or
  *   replaced entry has not left the worker or the executor.
  * Since: 0.1.0.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file log.h
- * The library never prints. A program that wants its messages sets a hook.
+ * Messages of the library. It never prints: a program that wants its messages sets a hook.
  */
 #ifndef TICKWHEEL_LOG_H
 #define TICKWHEEL_LOG_H

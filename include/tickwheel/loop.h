@@ -3,15 +3,15 @@
  * @file loop.h
  * An engine without a thread: the caller's event loop does the worker's work.
  *
- * Only a thread inside a bracket touches the wheel of an engine with TW_ENGINE_LOOP. A bracket is a
- * poll, or the time from tw_loop_enter to tw_loop_exit. The thread in the bracket is the engine's
- * owner. The timeouts that it schedules go straight into the wheel, and its cancels take them
- * straight out. Threads outside of the bracket schedule and cancel as usual, and the next poll
- * handles these calls. Callbacks run inside tw_engine_poll and nowhere else.
+ * A bracket is a poll, or the time from tw_loop_enter to tw_loop_exit. The thread in the bracket is
+ * the engine's owner. Only the owner touches the wheel of an engine with TW_ENGINE_LOOP. The
+ * timeouts that it schedules go straight into the wheel, and its cancels take them straight out.
+ * Other threads schedule and cancel as usual, and the next poll handles these calls. Callbacks run
+ * inside tw_engine_poll and nowhere else.
  *
  * Any thread may open the next bracket. The program must make sure that the brackets of one engine
- * come one after the other, as with the loops of other libraries. If a thread opens a bracket
- * during another thread's bracket, it gets -EBUSY, and the log hook gets a message.
+ * never overlap. If a thread opens a bracket during another thread's bracket, it gets -EBUSY, and
+ * the log hook gets a message.
  *
  * If a loop stays on one thread, that thread calls tw_loop_enter once, before the loop begins, and
  * tw_loop_exit at its end.
@@ -91,8 +91,8 @@ TW_API int64_t tw_engine_poll_for(struct tw_engine *engine, uint64_t budget, int
  * Returns when the next poll is needed. A loop that waits for the descriptor (tw_engine_fd) does
  * not need this call.
  *
- * The result does not include timeouts that other threads schedule after this call. For those the
- * descriptor becomes readable, or the next poll finds them.
+ * The result does not include timeouts that other threads schedule after this call. They make the
+ * descriptor readable; without it, the next poll finds them.
  *
  * Units: nanoseconds of the engine's clock (tw_engine_now). A time that has passed, such as 0: at
  *   once. TW_NEVER: nothing will ever be due. The result is never later than the tick boundary at
@@ -144,7 +144,7 @@ TW_API int tw_engine_fd(struct tw_engine *engine);
  * Progress: lock-free. The call moves the timeouts that the thread has pushed before into the
  *   wheel.
  * Lifetime: the bracket ends with tw_loop_exit, or when a stop or a poll of the owner ends the
- *   engine. It also ends with the thread; then the log hook gets a message. Timeouts and the
+ *   engine. It also ends when the thread ends; then the log hook gets a message. Timeouts and the
  *   descriptor are not affected.
  * Returns: 0; -EINVAL (as tw_engine_poll); -EBUSY (another thread, or the caller itself, is in a
  *   bracket of this engine); -ESHUTDOWN; -ECHILD.

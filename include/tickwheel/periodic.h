@@ -83,7 +83,7 @@ struct tw_period {
 /** Initialises a struct tw_period: the first run after one period, then one run each period. */
 /* clang-format off */
 #define TW_PERIOD_RATE(period_ns) TW_PERIOD_OF((period_ns), TW_PERIOD_FIXED_RATE)
-/** The same, but each period is counted from the end of the run before. */
+/** Like TW_PERIOD_RATE, but each period is counted from the end of the run before. */
 #define TW_PERIOD_DELAY(period_ns) TW_PERIOD_OF((period_ns), TW_PERIOD_FIXED_DELAY)
 /** Initialises a struct tw_period with this enum tw_period_mode. */
 #define TW_PERIOD_OF(period_ns, mode) \

@@ -28,8 +28,8 @@ struct tw_retry;
 /** The largest number of tasks that a queue may hold. */
 #define TW_RETRY_PENDING_MAX 16777216u
 
-/** Names a task. A handle that an attempt's callback receives also names that attempt. A handle of
- * zeros names none. The fields are for the library only. */
+/** The handle of a task. A handle that an attempt's callback receives also names that attempt. A
+ * handle of zeros names no task. The fields are for the library only. */
 struct tw_retry_handle {
 	void *task;
 	uint64_t generation;
@@ -40,9 +40,10 @@ struct tw_retry_handle {
 enum tw_retry_result {
 	/** The task is done. */
 	TW_RETRY_DONE = 0,
-	/** Try again after the next delay of the schedule; if no delay is left, give up. */
+	/** The task is tried again after the next delay of the schedule. If no delay is left, it
+	 * ends with TW_RETRY_END_GIVEN_UP. */
 	TW_RETRY_AGAIN = 1,
-	/** Never try again. */
+	/** The task is not tried again, and ends with TW_RETRY_END_GIVEN_UP. */
 	TW_RETRY_GIVE_UP = 2,
 	/** The attempt is under way. tw_retry_complete reports its result, from any thread, perhaps
 	 * before the attempt's callback returns. Valid only as a return value. */
@@ -107,16 +108,17 @@ enum tw_retry_form {
 
 /** Bits of a schedule's `flags`. */
 enum tw_retry_schedule_flag {
-	/** Repeat the last delay of a table for ever, instead of giving up after it. */
+	/** The last delay of a table is repeated for ever. Without this bit the task ends after
+	 * it. */
 	TW_RETRY_FLAG_REPEAT_LAST = 1,
 };
 
 /** Values for `jitter_percent`: how much of each delay is random. */
 enum tw_retry_jitter {
 	TW_RETRY_JITTER_NONE = 0,
-	/** From half of the delay to all of it. */
+	/** Each wait is between half of the delay and the whole delay. */
 	TW_RETRY_JITTER_EQUAL = 50,
-	/** From nothing to all of the delay. */
+	/** Each wait is between 0 and the whole delay. */
 	TW_RETRY_JITTER_FULL = 100,
 };
 
@@ -177,8 +179,8 @@ struct tw_retry_kind {
 	uint64_t attempts_max;
 	/**
 	 * The longest time from the submit to the beginning of an attempt. If the next wait would
-	 * end later than this, the task gives up at once instead of waiting. The first attempt is
-	 * excepted. Nanoseconds below 2^63; 0: no bound.
+	 * end later than this, the task ends at once instead of waiting. The bound does not apply
+	 * to the first attempt. Nanoseconds below 2^63; 0: no bound.
 	 */
 	uint64_t time_max_ns;
 };
@@ -191,7 +193,7 @@ struct tw_retry_kind {
 
 /** What happens to a new task if the queue is full. */
 enum tw_retry_policy {
-	/** The new task is rejected (-EAGAIN), and its argument stays the caller's. */
+	/** The new task is rejected (-EAGAIN), and the caller keeps its argument. */
 	TW_RETRY_REJECT = 0,
 	/** The new task is dropped: its hook runs, but no attempt does. */
 	TW_RETRY_DROP_NEWEST = 1,
@@ -217,8 +219,8 @@ struct tw_retry_options {
 	uint32_t pending_limit;
 	/** An enum tw_retry_policy. Default TW_RETRY_REJECT. */
 	uint32_t policy;
-	/** The seed of the jitter: if the seed is the same, the same submits in the same order get
-	 * the same delays. Default 0: a different seed for each queue. */
+	/** The seed of the jitter. With the same seed, equal submits in the same order get the same
+	 * delays. Default 0: a different seed for each queue. */
 	uint64_t seed;
 	/** The number of tasks to allocate memory for in advance, up to `pending_limit`. Default 0:
 	 * memory is allocated when it is needed. */
@@ -243,9 +245,10 @@ enum tw_retry_cancel_outcome {
 	/**
 	 * An attempt runs, or another thread is completing, dropping or cancelling the task. No
 	 * further attempt will begin. When the attempt or the other call has ended, the hook runs.
-	 * If another call decided the end, the hook gets that end. If the attempt returned done or
-	 * gave up, the hook gets this; otherwise it gets cancelled. This outcome is also possible
-	 * if the task has just ended, and its hook runs now or has just run.
+	 * If another call decided the end, the hook gets that end. If the attempt returned
+	 * TW_RETRY_DONE or TW_RETRY_GIVE_UP, the hook gets the end that belongs to this result.
+	 * Otherwise it gets TW_RETRY_END_CANCELLED. This outcome is also possible if the task has
+	 * just ended, and its hook runs now or has just run.
 	 */
 	TW_RETRY_CANCEL_RUNNING = 1,
 	/** The task had ended before. */
@@ -293,7 +296,7 @@ TW_API TW_CHECKED int tw_retry_create(struct tw_engine *engine,
  * Threads: any, once; no thread may use the queue any more. Handles stay safe for ever.
  * In callback: yes, but not in an attempt or a hook of this queue (-EBUSY).
  * Progress: wait-free, except for releasing memory.
- * Lifetime: that of the queue ends if the call returns 0.
+ * Lifetime: the queue exists until the call returns 0.
  * Returns: 0; -EBUSY: a task has not ended, its hook still runs, or the last timeout of a cancelled
  *   task has not left the worker or the executor.
  * Since: 0.1.0.

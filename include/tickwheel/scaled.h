@@ -6,10 +6,10 @@
  *
  * A scaled kind (struct tw_scaled) belongs to an engine, and has a least delay and a most delay.
  * The engine has one factor from 0 to 1, which is 1 at first. Each timeout of a scaled kind is due
- * at `start + least + factor × (most - least)`. Its start is the time of its schedule, or of its
- * last touch. The factor also applies to pending timeouts. If it is lowered, they are due earlier.
- * If it is raised again, those that have not expired by then are due later. No timeout expires
- * before start + least.
+ * at `start + least + factor × (most - least)`. The start is the time at which the timeout was
+ * scheduled or last touched (tw_scaled_touch). The factor also applies to pending timeouts. If it
+ * is lowered, they are due earlier. If it is raised again, those that have not expired are due
+ * later. No timeout expires before `start + least`.
  *
  * A timeout of a scaled kind is like any other one. Its handle works with tw_cancel,
  * tw_cancel_wait, tw_timeout_state, tw_timeout_get and the batch calls. Two things differ. First,
@@ -34,9 +34,9 @@ struct tw_scaled;
 /**
  * Creates a scaled kind on an engine. The call starts the engine if it is not started yet.
  *
- * The kind takes over the engine's tick, clock, dispatch hook, policy for rejections, threshold of
- * slow runs, and limit of pending timeouts. The limit applies to each scaled kind separately. The
- * bound on lateness (`late_ns`) and the measurements (`measure`) do not apply to its timeouts. Each
+ * The kind uses the engine's tick, clock, dispatch hook, policy for rejections, threshold of slow
+ * runs, and limit of pending timeouts. The limit applies to each scaled kind separately. The bound
+ * on lateness (`late_ns`) and the measurements (`measure`) do not apply to its timeouts. Each
  * scaled kind has two internal timeouts on the engine. They count as pending there, and the
  * engine's hooks may receive them (tw_scaled_owns), also in the hand-back when the engine is
  * stopped.
@@ -117,7 +117,8 @@ TW_API int tw_scaled_deadline(struct tw_scaled *scaled, struct tw_handle handle,
  *
  * A lower factor may make many timeouts overdue at once. They run in the order of deadlines, in
  * portions: after at most 0.2 ms, or 2,048 callbacks, the engine's other timeouts run. If the
- * factor is raised again meanwhile, the remaining ones wait. The call itself visits no timeout.
+ * factor is raised again meanwhile, the remaining timeouts are due later again. The call itself
+ * visits no timeout.
  *
  * Units: `factor` from 0 (each timeout has its least delay) to 1 (its most delay).
  * Threads: any. If two threads call it at once, the later one counts.
@@ -183,7 +184,7 @@ TW_API int tw_scaled_stop(struct tw_scaled *scaled, tw_unexpired_hook *on_unexpi
  * Threads: any, once; no thread may use the kind any more. Handles stay safe.
  * In callback: yes, but not in a callback of this kind (-EDEADLK).
  * Progress: waits for a turn of the kind that is under way, and frees memory.
- * Lifetime: that of the scaled kind ends if the call returns 0. The engine must still exist.
+ * Lifetime: the scaled kind exists until the call returns 0. The engine must still exist.
  * Returns: 0; -EBUSY: not stopped; -EDEADLK. In a forked child it frees the child's copy and
  *   returns 0.
  * Since: 0.1.0.

@@ -8,7 +8,7 @@
  * other: it can be cancelled, rescheduled and waited for by its handle. When a timeout has ended,
  * it leaves the scope without a call. docs/scopes.md shows how a scope is used.
  *
- * A scope is OPEN until its first end, and ENDED from then on.
+ * A scope is OPEN until the first call that ends it, and ENDED from then on.
  */
 #ifndef TICKWHEEL_SCOPE_H
 #define TICKWHEEL_SCOPE_H
@@ -90,17 +90,18 @@ TW_API TW_CHECKED_SCHEDULE int tw_scope_schedule_at(struct tw_scope *scope, int6
 						    struct tw_handle *ret_handle);
 
 /**
- * Ends a scope: cancels all its timeouts that are pending, and lets no more in.
+ * Ends a scope: cancels all its pending timeouts. The scope then accepts no more timeouts.
  *
  * After the return, no timeout of the scope expires any more. The callback of a timeout that
  * expired before may still run, or be about to begin; tw_scope_end_wait waits for it. The
- * finalisers of the timeouts that this call has cancelled have run. (One exception: if an executor
- * rejects a timeout on its way, and the engine has TW_REJECTION_REQUEUE, the timeout is pending
- * again. tw_scope_end_wait, or one more end, cancels it.)
+ * finalisers of the timeouts that this call has cancelled have run. (One exception: a timeout may
+ * be on its way to an executor during the call. If the executor rejects it, and the engine has
+ * TW_REJECTION_REQUEUE, the timeout is pending again. tw_scope_end_wait, or another call of
+ * tw_scope_end, cancels it.)
  *
- * A scope may be ended more than once. A later end cancels what it still finds. If two threads end
- * a scope at the same time, each timeout is cancelled by one of them. Its finaliser runs on that
- * thread.
+ * A scope may be ended more than once. A later call cancels the timeouts that are still pending. If
+ * two threads end a scope at the same time, each timeout is cancelled by one of them, and its
+ * finaliser runs on that thread.
  *
  * Units: timeouts.
  * Threads: any.
@@ -159,7 +160,7 @@ TW_API int64_t tw_scope_count(struct tw_scope *scope);
  * Threads: any, once; no thread may use the scope any more. Handles stay safe.
  * In callback: yes.
  * Progress: frees memory.
- * Lifetime: that of the scope ends if the call returns 0.
+ * Lifetime: the scope exists until the call returns 0.
  * Returns: 0; -EBUSY: the scope has not ended, or a call on it is under way. In a forked child the
  *   call frees the child's copy of a scope of the parent, and never returns -EBUSY.
  * Since: 0.1.0.

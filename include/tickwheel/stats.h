@@ -40,8 +40,8 @@ struct tw_stats {
 	/** Timeouts that have neither expired nor been cancelled nor handed back; as exact as
 	 * tw_engine_pending. */
 	uint64_t pending;
-	/** Timeouts that went into the wheel: from the queues of the lanes, or directly from the
-	 * worker's own thread. */
+	/** Timeouts that went into the wheel: from the queues of the lanes, or directly, if the
+	 * worker's own thread scheduled them. */
 	uint64_t transferred;
 	/** Transfer batches that were not empty. */
 	uint64_t transfers;
@@ -61,7 +61,8 @@ struct tw_stats {
 	uint64_t wheel_allocations;
 	/** Checks of the wheel that failed (option `check`). */
 	uint64_t check_failures;
-	/** Timeouts that began to run later than the option `late_ns` allows; 0 without it. */
+	/** Timeouts that began to run later than the option `late_ns` allows; 0 without this
+	 * option. */
 	uint64_t late;
 	/** The longest time, in nanoseconds, from the deadline of a batch's first timeout to the
 	 * beginning of the batch. Deadlines that were already past when they were given count,
@@ -70,8 +71,9 @@ struct tw_stats {
 	/** Runs of periodic timeouts that have begun. `expired` counts such a timeout once, when it
 	 * has completed all its runs. */
 	uint64_t periodic_runs;
-	/** Runs that took longer than the option `slow_ns` allows, noticed so far; 0 without it.
-	 * When the counters are read, slow runs that are still under way are noticed, too. */
+	/** Runs that took longer than the option `slow_ns` allows; 0 without this option. A run
+	 * counts when a thread has noticed it. A reading of the counters itself notices slow runs
+	 * that are under way. */
 	uint64_t slow;
 	/** How often the dispatch hook rejected a timeout, or a run of a periodic one. */
 	uint64_t executor_rejected;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file thread.h
- * A thread's first call costs more, because the thread registers with liburcu and takes memory. To
- * pay that cost early, call tw_thread_attach.
+ * Attaches threads to the library, and detaches them. A thread's first call costs more than later
+ * ones, because the thread registers with liburcu and takes memory. To pay that cost early, call
+ * tw_thread_attach.
  */
 #ifndef TICKWHEEL_THREAD_H
 #define TICKWHEEL_THREAD_H

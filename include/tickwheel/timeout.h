@@ -116,7 +116,7 @@ struct tw_kind {
 	uint32_t flags;
 	/** Required. */
 	tw_callback *callback;
-	/** NULL: there is no finaliser, and `arg` is the caller's again as soon as the timeout has
+	/** Optional. If it is NULL, the caller may use and release `arg` as soon as the timeout has
 	 * ended. */
 	tw_finaliser *finaliser;
 	/**
@@ -148,25 +148,27 @@ struct tw_kind {
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }
-/** The same as TW_KIND, for a kind that only the owner may use. */
+/** The same as TW_KIND, for a kind that only the engine's owner may use
+ * (TW_KIND_FLAG_OWNER_ONLY). */
 #define TW_KIND_OWNER_ONLY(callback, finaliser) \
 	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_OWNER_ONLY, (callback), (finaliser), 0, NULL }
-/** The same as TW_KIND, for a kind that runs on the worker, even if there is an executor. */
+/** The same as TW_KIND, for a kind whose callback runs on the worker even if the engine has a
+ * dispatch hook (TW_KIND_FLAG_INLINE). */
 #define TW_KIND_INLINE(callback, finaliser) \
 	{ (uint32_t)sizeof(struct tw_kind), TW_KIND_FLAG_INLINE, (callback), (finaliser), 0, NULL }
 /* clang-format on */
 
 /** What tw_cancel found. */
 enum tw_cancel_outcome {
-	/** This call has cancelled the timeout. The callback will not run. `arg` is the caller's
-	 * again. But if the timeout's kind has a finaliser, the finaliser has run, and has released
-	 * `arg`. */
+	/** This call has cancelled the timeout. The callback will not run. The caller may use and
+	 * release `arg`. But if the timeout's kind has a finaliser, the finaliser has run, and has
+	 * released `arg`. */
 	TW_CANCEL_DONE = 0,
 	/** The timeout had ended before: another cancel came first, or tw_engine_stop handed it
 	 * back. */
 	TW_CANCEL_CANCELLED = 1,
-	/** The timeout had expired before, and its callback has ended. `arg`: as with
-	 * TW_CANCEL_DONE. */
+	/** The timeout had expired before, and its callback has ended. For `arg` the same holds as
+	 * after TW_CANCEL_DONE. */
 	TW_CANCEL_EXPIRED = 2,
 	/** The timeout has expired, or it is periodic and an earlier call has stopped it. Its
 	 * callback runs now, or is about to run on the worker or in an executor. */
@@ -205,15 +207,15 @@ enum tw_state {
 	TW_STATE_EXPIRED = 2,
 };
 
-/** The values that tw_timeout_get returns. */
+/** The data of a timeout, which tw_timeout_get fills in. */
 struct tw_timeout {
 	/** Set by the caller to sizeof(struct tw_timeout). */
 	size_t size;
 	/** The engine; valid as long as the engine exists. */
 	struct tw_engine *engine;
-	/** As scheduled. */
+	/** The kind with which the timeout was scheduled. */
 	const struct tw_kind *kind;
-	/** As scheduled. */
+	/** The argument with which the timeout was scheduled. */
 	void *arg;
 	/**
 	 * When the timeout is due, in the engine's time (tw_engine_now), or TW_NEVER. If it was
@@ -273,7 +275,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule(struct tw_engine *engine, int64_t del
  * Units: nanoseconds of the engine's clock (tw_engine_now). By default this is the time of
  *   CLOCK_MONOTONIC, so no timeout is early if its deadline is computed from CLOCK_MONOTONIC. If
  *   the deadline is so far in the past that its tick boundary has passed, the timeout runs in the
- *   worker's next turn. TW_NEVER: never.
+ *   worker's next turn. TW_NEVER: the timeout never expires by itself.
  * Order: timeouts run tick by tick, in no particular order inside a tick. With TW_ENGINE_ORDERED or
  *   TW_ENGINE_LOOP they run in the order of deadlines. Timeouts of one thread with equal deadlines
  *   then run in the order in which the thread scheduled them, unless memory runs out. If a timeout
@@ -298,7 +300,7 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_at(struct tw_engine *engine, int64_t 
 /**
  * Cancels a timeout, and reports exactly whether this call cancelled it.
  *
- * The handle knows its engine, so this call takes a handle of any engine. If it returns
+ * The call finds the engine by the handle, so the timeout may be of any engine. If the call returns
  * TW_CANCEL_DONE, the finaliser has run, and the library no longer touches `arg`.
  *
  * Units: none.
@@ -395,8 +397,8 @@ TW_API int tw_timeout_state(struct tw_handle handle);
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free; lock-free while the timeout is periodic and runs.
- * Lifetime: the owner of `arg` may release it as soon as the timeout ends. Therefore use `arg` only
- *   if the timeout cannot end meanwhile.
+ * Lifetime: the program or the finaliser may release `arg` as soon as the timeout ends. Therefore
+ *   use `arg` only if the timeout cannot end meanwhile.
  * Returns: 0; -EINVAL (zeros, NULL, `size` too small or over 4,096); -ESTALE; -ECHILD. If `size` is
  *   larger than this library's, up to 4,096, it is accepted and the tail is zeroed.
  * Since: 0.1.0.
@@ -412,9 +414,9 @@ TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeou
  * In callback: yes.
  * Progress: as tw_timeout_get.
  * Lifetime: none. The kind and the argument are printed as addresses, and not used.
- * Returns: the length of the whole text, as snprintf. If it is not less than `bytes`, the text is
- *   cut. -EINVAL (NULL as `buffer`, and `bytes` not 0). For a handle of zeros, of an ended timeout,
- *   or of the parent of a forked process, the text says so.
+ * Returns: the length of the whole text, as snprintf does; -EINVAL (NULL as `buffer`, and `bytes`
+ *   not 0). If the length is not less than `bytes`, the text in the buffer is cut. If the handle is
+ *   zeros, or names an ended timeout or one of a forked process's parent, the text says so.
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes);
@@ -433,17 +435,16 @@ struct tw_run {
 	struct tw_handle handle;
 	/** The timeout's argument. */
 	void *arg;
-	/** When this run was due, in the engine's time. For a periodic timeout, it is the deadline
-	 * of this run. */
+	/** The deadline of this run, in the engine's time. */
 	int64_t deadline_ns;
-	/** How long ago that was: the engine's time at the call of tw_run_get, minus
+	/** How late it is now: the engine's time at the call of tw_run_get, minus
 	 * `deadline_ns`. */
 	int64_t late_ns;
 };
 
 /**
- * Returns the innermost callback that runs on the calling thread: its engine, kind, context,
- * deadline and lateness. With it a callback finds its engine and context without global variables.
+ * Returns the engine, kind, context, deadline and lateness of the innermost callback that runs on
+ * the calling thread. With it a callback finds its engine and context without global variables.
  *
  * It also works in functions that a callback calls, in a finaliser after a callback, in a late
  * hook, and in a drop hook. In the callbacks of keyed timeouts and retries, the kind, the context
@@ -461,8 +462,7 @@ struct tw_run {
 TW_API int tw_run_get(struct tw_run *ret_run);
 
 /**
- * Returns whether a handle is other than TW_HANDLE_NONE, so that it names a timeout, pending or
- * ended.
+ * Returns whether a handle names a timeout, pending or ended; false only for TW_HANDLE_NONE.
  *
  * Units: none.
  * Threads: any.

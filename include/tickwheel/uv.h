@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file uv.h
- * An executor for engines: the work queue of libuv. Library tickwheel-uv (pkg-config tickwheel-uv),
- * available if tickwheel was built with the feature `libuv`.
+ * An executor for engines: the work queue of libuv. It is in the library tickwheel-uv (pkg-config
+ * tickwheel-uv), which exists if tickwheel was built with the feature `libuv`.
  *
  *     struct tw_uv *executor;
  *     tw_uv_create(loop, 10000, &executor);
@@ -10,7 +10,7 @@
  *     options.dispatch_context = executor;
  *
  * uv_queue_work may be called only on the loop's thread. Therefore a worker pushes its batches to a
- * lock-free stack and wakes the loop (uv_async_send). The loop's thread gives them to the work
+ * lock-free stack and wakes the loop (uv_async_send). The loop's thread hands them to the work
  * queue, and callbacks run in libuv's threads. If the loop does not run, no callback runs. A
  * callback in the executor must not end its thread. Otherwise libuv would never learn that the
  * callback has ended, and the executor could never be closed.
@@ -79,7 +79,7 @@ TW_BESIDE_API TW_CHECKED int tw_uv_create(struct uv_loop_s *loop, size_t queue_m
 TW_BESIDE_API size_t tw_uv_dispatch(void *executor, const struct tw_due *due, size_t count);
 
 /**
- * Gives all batches that workers have pushed to libuv's work queue, as the loop does when it is
+ * Hands to libuv's work queue all batches that workers have pushed, as the loop does when it is
  * woken. The loop's thread calls this if it waits for the engine without running the loop.
  *
  * Units: timeouts.
@@ -87,7 +87,7 @@ TW_BESIDE_API size_t tw_uv_dispatch(void *executor, const struct tw_due *due, si
  * In callback: yes, on the loop's thread.
  * Progress: that of uv_queue_work.
  * Lifetime: none.
- * Returns: how many timeouts it has given to the work queue (at most INT_MAX); -EINVAL for NULL.
+ * Returns: how many timeouts it has handed to the work queue (at most INT_MAX); -EINVAL for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_flush(struct tw_uv *executor);
@@ -100,8 +100,8 @@ TW_BESIDE_API int tw_uv_flush(struct tw_uv *executor);
  * Threads: the loop's, once; no engine may use the executor any more.
  * In callback: no.
  * Progress: does not wait.
- * Lifetime: that of the executor ends if the call returns 0.
- * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop does not know of its end
+ * Lifetime: the executor must not be used after the call has returned 0.
+ * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop has not processed its end
  *   yet. Then run the loop and call again.
  * Since: 0.1.0.
  */

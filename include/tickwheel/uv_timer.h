@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file uv_timer.h
- * Timers with the calls of libuv's uv_timer_t, kept in a tickwheel engine. Library
- * tickwheel-uv-timer (pkg-config tickwheel-uv-timer), available if tickwheel was built with the
+ * Timers with the calls of libuv's uv_timer_t, kept in a tickwheel engine. They are in the library
+ * tickwheel-uv-timer (pkg-config tickwheel-uv-timer), which exists if tickwheel was built with the
  * feature `uv_timer`.
  *
  *     struct tw_uv_timers *timers;
@@ -17,8 +17,8 @@
  * order of their times. Timers of the same time run in the order in which they were started, as in
  * libuv. docs/hosts.md names the differences.
  *
- * Only the thread that uses the loop at that time may call these functions, as with most calls of
- * libuv. No other thread may call them while the loop runs.
+ * Like most functions of libuv, these may be called only by the thread that uses the loop at that
+ * time. No other thread may call them while the loop runs.
  */
 #ifndef TICKWHEEL_UV_TIMER_H
 #define TICKWHEEL_UV_TIMER_H
@@ -51,8 +51,9 @@ typedef void tw_uv_timer_callback(struct tw_uv_timer *timer);
  * Creates the object that holds the timers of a loop: an engine, and three handles of libuv that do
  * not keep the loop alive.
  *
- * A program that walks over all handles (uv_walk) meets a uv_timer_t, a uv_prepare_t and a
- * uv_check_t. Their data is the `struct tw_uv_timers`. Only tw_uv_timers_close should close them.
+ * If a program walks over all handles (uv_walk), it finds a uv_timer_t, a uv_prepare_t and a
+ * uv_check_t of this object. Their field `data` points to the `struct tw_uv_timers`. Only
+ * tw_uv_timers_close should close them.
  *
  * Units: none.
  * Threads: the loop's.
@@ -77,7 +78,7 @@ TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
  * Threads: the loop's, once.
  * In callback: yes, also in the close callback of the last timer.
  * Progress: waits for read-side sections of liburcu-bp that the program has open.
- * Lifetime: that of the object ends if the call returns 0.
+ * Lifetime: the object must not be used after the call has returned 0.
  * Returns: 0 (also for NULL); -EBUSY: a timer is not closed, or its close callback has not been
  *   called yet.
  * Since: 0.1.0.
@@ -222,7 +223,7 @@ TW_BESIDE_API int tw_uv_timer_is_closing(const struct tw_uv_timer *timer);
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: none.
- * Returns: 0, also if it already does; -EINVAL for NULL.
+ * Returns: 0, also if the timer already keeps the loop alive; -EINVAL for NULL.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_timer_ref(struct tw_uv_timer *timer);

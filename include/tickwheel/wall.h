@@ -48,7 +48,8 @@ struct tw_engine;
  * In callback: yes.
  * Progress: lock-free; the first call for an engine creates the descriptor and the thread. If the
  *   worker sleeps, each call wakes it.
- * Lifetime: as tw_schedule. The timeout takes twice the memory, and 8 to 16 bytes more.
+ * Lifetime: as tw_schedule. The timeout takes twice the memory of another one, and 8 to 16 bytes
+ *   more.
  * Returns: as tw_schedule; -EINVAL also for an owner-only kind; -ENOMEM also if the descriptor or
  *   the thread cannot be created; -EOPNOTSUPP (the system has no such descriptor). If the
  *   descriptor or the thread could not be created, the next call tries again.

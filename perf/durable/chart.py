@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Draws the figures that compare.py measures: a panel for each column of its table, with a dot for each keeper."""
+"""Draws the figures that compare.py measures: a panel for each column of its table, with a dot for each keeper.
+
+A keeper is a system that stores timers."""
 import pathlib
 import statistics
 import sys

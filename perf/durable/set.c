@@ -90,7 +90,7 @@ static void time_note(int64_t ns)
 		times[at] = (double)ns / 1e6;
 }
 
-/* Prints percentiles of the noted times. */
+/* Prints percentiles of the recorded times. */
 static void times_tell(const char *what)
 {
 	int count = (int)(time_count < TIMES_MAX ? time_count : TIMES_MAX);

@@ -6,9 +6,9 @@ usage: shared.py DURABLE_SHARED SCHEMA_SQL [--repeat N] [--far N]
 
     fire     two processes run timers that others have scheduled, all due within one second: timers ended per second
     late     two processes run 1,000 timers a second for 10 s: how late a run begins; and the same with a file
-    bare     a single worker without tickwheel takes due rows with SKIP LOCKED, once a second: how late
-    kill     one of two processes is killed: how long until all due timers have run
-    idle     far timers only: transactions per second and process
+    bare     a single worker without tickwheel takes due rows with SKIP LOCKED, once a second: how late it takes them
+    kill     one of two processes is killed: how long it takes until all due timers have run
+    idle     no timer is due soon: transactions per second and process
     bloat    --bloat N: N timers come and go while a transaction holds a snapshot for --held S seconds: the bytes of the
              tables for each, how late runs begin then, and how long until the dead rows are gone
 """

@@ -12,7 +12,7 @@ usage: shared_redis.py DURABLE_SHARED [--repeat N] [--far N] [--sync always|ever
               HSET and ZADD of the same rows, 1,000 to a script and four scripts at once, as a commit does: timers
               per second
     kill      one of two processes is killed: how late the last of its timers runs
-    idle      far timers only: scripts per second and process; memory per timer
+    idle      no timer is due soon: scripts per second and process; memory per timer
 """
 import argparse
 import json

@@ -20,7 +20,7 @@ struct line {
 };
 
 static struct line lines[LINES + AHEAD];
-/* If odd, it is the other thread's turn. Between turns no thread touches a line. */
+/* If the number is odd, the other thread may touch the lines; otherwise this one. */
 static _Atomic uint64_t turn;
 
 static void turn_await(uint64_t wanted)

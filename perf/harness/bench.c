@@ -56,7 +56,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	(void)context;
 	(void)handle;
 	(void)remaining_ns;
-	/* The hook of a keyed timeout counts it instead. */
+	/* If the timeout is keyed, its own hook counts it. */
 	if (tw_keyed_owns(kind))
 		return;
 	tally_add(&worker_side.unexpired, id_of_arg(arg));

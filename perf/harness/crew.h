@@ -18,20 +18,22 @@ struct crew_member;
 struct tw_engine;
 struct tw_handle;
 
-/* One producer. It has its own cache lines, because it writes to this struct in its loop. */
+/* A thread that schedules and cancels. The struct has its own cache lines, because the thread
+ * writes to it in its loop. */
 struct producer {
 	alignas(64) struct bench *bench;
 	struct tw_engine *engine;
 	unsigned index;
 	unsigned count;
-	/* Its share of the operations, and its first id. */
+	/* The producer's share of the operations, and its first id. */
 	uint64_t ops;
 	uint64_t first_id;
 	struct random random;
-	/* Memory for tickwheel's handles of its live timeouts, and its share of their number. */
+	/* Memory for the handles of the producer's live timeouts (tickwheel only), and their
+	 * number. */
 	struct tw_handle *live;
 	uint64_t live_count;
-	/* A peer's timers. */
+	/* The producer's timers, for a peer. */
 	void *own;
 	/*
 	 * The time of the schedules alone, for workloads that do not measure the rest of the loop.
@@ -44,7 +46,7 @@ struct producer {
 	 * With --at: the producer passes the time to each schedule. at_now_ns is its last reading.
 	 */
 	bool at;
-	/* With --loop: it owns the engine. */
+	/* With --loop: the producer owns the engine. */
 	bool loop;
 	uint64_t at_calls;
 	int64_t at_now_ns;

@@ -18,7 +18,8 @@ struct histogram {
 	uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
-/* A negative value is counted as early, and goes into the percentiles as 0. */
+/* Adds a value, or `count` equal values. A negative value counts as early, and as 0 in the
+ * percentiles. */
 void histogram_add(struct histogram *histogram, int64_t value);
 void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t count);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures that the harness reads from the system. A figure that the system does not give is 0.
+ * The figures that the harness reads from the system. If the system does not report a figure, it is
+ * 0.
  */
 #include "harness/measure.h"
 

@@ -70,14 +70,14 @@ struct options {
 	uint32_t frames;
 	/* For top: the folder for the file of durable timers. NULL: top shows an engine instead. */
 	const char *durable_path;
-	/* Replay at the recorded pace. */
+	/* For replay: operations come at their recorded times. */
 	bool real;
 	const char *json_path;
 	/* A folder for plot's pictures. */
 	const char *output_path;
 	/* The chosen engines: a bit for each, by its index in the table of peers. */
 	uint64_t engines;
-	/* Compares even if a peer is missing. */
+	/* For compare: a missing peer is no error. */
 	bool allow_missing;
 };
 

@@ -11,17 +11,17 @@
 struct probe {
 	const char *name;
 	const char *summary;
-	/* Makes one pass. Returns ns per operation, or NAN if something went wrong. */
+	/* Measures once. Returns ns per operation, or NAN after an error. */
 	double (*run)(const struct probe *probe);
 	/* An argument for `run`. */
 	const void *parameter;
 	unsigned producers;
 };
 
-/* PROBE_REPEAT is the greatest number of passes, and also the default. */
+/* PROBE_REPEAT is the greatest number of repeats of a probe, and also the default. */
 enum { PROBE_REPEAT = 7, PROBE_OPS = 1000000, PROBE_SLEEPS = 300 };
 
-/* Tables that end with a NULL name. */
+/* Tables of probes. Each ends with a NULL name. */
 extern const struct probe floor_part_probes[];  /* what operations are made of */
 extern const struct probe floor_clock_probes[]; /* the library's clocks */
 extern const struct probe
@@ -31,7 +31,7 @@ extern const struct probe
 const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 
-/* The passes that have their own files, because of the headers that they need. */
+/* Probes in files of their own, because of the headers that they need. */
 double probe_rcu_inlined(const struct probe *probe);
 double probe_rcu_by_call(const struct probe *probe);
 double probe_push(const struct probe *probe);

@@ -21,7 +21,8 @@ struct producer_plan {
 	uint64_t ops;
 	/* Memory for so many handles is allocated and touched before the engine is created. */
 	uint64_t live_count;
-	/* Records memory when all producers have prepared and the worker is idle. */
+	/* If true, the memory is recorded when all producers have prepared and the worker is
+	 * idle. */
 	bool memory_when_prepared;
 	/* The CPU time includes the time until so many callbacks have run. */
 	uint64_t wait_expired;

@@ -29,7 +29,8 @@ static inline void tally_merge(struct tally *into, struct tally from)
 	into->id_sum += from.id_sum;
 }
 
-/* How the timeouts began and ended, as the harness saw it. The library's counters are not used. */
+/* How many timeouts were scheduled and how they ended, by the harness's own counts, not by the
+ * library's counters. */
 struct account {
 	struct tally scheduled;
 	struct tally cancelled;

@@ -27,7 +27,7 @@
 #define LOOP_TO_US 3600000000u
 
 /*
- * Where a clock read would distort the result, only every eighth timeout has its lateness measured.
+ * If clock reads would distort a workload, it measures the lateness of every eighth timeout only.
  */
 enum { SHAPE_LATENESS_EVERY = 8 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The timers of event loops, and tickwheel's in their place. hosts.c measures both. */
+/* The costs of an event loop's timers, and of tickwheel's timers that replace them. */
 #ifndef PERF_HOSTS_HOSTS_H
 #define PERF_HOSTS_HOSTS_H
 
@@ -11,7 +11,7 @@
 struct hosts_figures {
 	double restart_ns; /* the cost of starting a random pending timer again */
 	/*
-	 * The cost of one run, if all timers run within a second. Below 0: some timer did not run.
+	 * The cost of one run, if all timers run within a second. Below 0: a timer did not run.
 	 */
 	double fire_ns;
 };

@@ -8,8 +8,9 @@
  * Three variants take turns with the same random numbers. `none` has no timeouts. `reschedule`
  * moves the timeout at each activity. `note` stores the time; its callback schedules itself again
  * for the rest, or closes the connection. The cost of an activity is the process's CPU time of the
- * whole run, engine included, minus that of `none`, for each activity. One connection in 100 falls
- * silent in the middle of the run. The program must close it, and records how late it does so.
+ * whole run, engine included, minus that of `none`, divided by the number of activities. One
+ * connection in 100 falls silent in the middle of the run. The program must close it, and records
+ * how late it does so.
  *
  * Exit code: 0; 1 if a call failed, or if a connection was closed early, or never.
  */

@@ -64,7 +64,7 @@ bool peer_knows(const struct peer *peer, const struct workload *workload);
  */
 const char *peers_missing(void);
 
-/* tickwheel itself, which all others are compared with. */
+/* The name of tickwheel, with which all other peers are compared. */
 #define PEER_OURS "tickwheel"
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of peers: those that this build has, and those that a comparison needs.
+ * Has the table of the peers in this build, and the names of those that a comparison needs.
  */
 #include "peer/table.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers ids, by a hash table with open addressing that is doubled when it is half full. */
+/* Numbers ids with a hash table. It uses open addressing, and is doubled when it is half full. */
 #include "replay/id_map.h"
 
 #include <errno.h>

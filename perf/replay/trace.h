@@ -7,8 +7,8 @@
  *     <ns> fire <id>            counted, not replayed: the engine fires by itself
  *     # a comment
  *
- * Times must not go backwards. Lines recorded on several CPUs may be out of order by the difference
- * of their clocks; sort them before, by sort -s -n.
+ * Times must not go backwards. Lines that were recorded on several CPUs may be out of order,
+ * because the CPUs' clocks differ. Sort them first, with `sort -s -n`.
  */
 #ifndef PERF_REPLAY_TRACE_H
 #define PERF_REPLAY_TRACE_H

@@ -58,7 +58,7 @@ def contests(rows):
 
 
 def clocks(rows):
-    """A table that shows for each clock the cost of a pair, and the lateness."""
+    """Returns a table that shows for each clock the cost of a pair, and the lateness."""
     pair = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == ("schedule-cancel", 1)}
     fire = {row["engine"]: row for row in rows if (row["workload"], row["producers"]) == ("fire", 1)}
     lines = [
@@ -89,8 +89,8 @@ class Floor:
         return self.sum(cas=1, rcu_inlined=2, **clock)
 
     def ring(self, producers, key):
-        """The cost of a pair in a ring. A timeout's cache line moves from its producer to the worker and back, twice.
-        The probe of a line already includes one swap, so the swaps of cancel and transfer are subtracted."""
+        """Returns the cost of a pair in a ring. A timeout's cache line moves from its producer to the worker and back,
+        twice. The probe of a line already includes one swap, so the swaps of cancel and transfer are subtracted."""
         if key == "cpu_ns_per_op":
             return self.sum(rdtsc=1, rcu_inlined=2, line=4, cas=-2)
         return self.sum(rdtsc=1 / producers, rcu_inlined=2 / producers, line=2 / producers, cas=-1 / producers)
@@ -192,7 +192,7 @@ def targets_loop(rows, floor):
 
 
 def targets_light(rows):
-    """The targets for lateness: a tick plus a multiple of the oversleep of a bare futex wait in the same run."""
+    """Returns the targets for lateness: a tick plus a multiple of the oversleep of a bare futex wait in this run."""
     light = Contest(rows, "light")
     bare = {row["workload"]: row["ns_per_op"] for row in rows if row["engine"] == PROBE}
     for key, factor in (("p50", 1.2), ("p99", 2)):

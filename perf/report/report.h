@@ -19,11 +19,11 @@ int report_close(void);
 /* Prints the machine and the version. */
 void report_title(void);
 
-/* Print the heads of two kinds of table. */
+/* Print the head of a table of probes, and of a table of workloads. */
 void report_probes_begin(const char *title, unsigned repeat);
 void report_rows_begin(void);
 
-/* Report one row each, in the table and in the JSON. */
+/* Write one row to the table and to the JSON. */
 void report_probe(const struct row *row, const char *summary);
 void report_row(const struct row *row);
 

@@ -11,7 +11,8 @@ WIDTH = 860
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 TEXT, SOFT, GRID, GROUND = "#1b1f24", "#57606a", "#d8dee4", "#ffffff"
 SMALL, PLAIN, TITLE = 11, 12, 16
-# The average width of a character of these fonts, as a part of the font size. It is rather too large than too small.
+# The average width of a character of these fonts, as a part of the font size. The value is a little too large, so that
+# no text is wider than expected.
 CHARACTER = 0.6
 # Colours that most people can tell apart. Further series use the same colours with dashes.
 COLOURS = ["#0550ae", "#bc4c00", "#116329", "#8250df", "#a40e26", "#6e7781", "#9a6700", "#0f766e"]

@@ -18,10 +18,10 @@ enum {
 
 /* Each function of type int returns an exit code, after a message if it is not EXIT_GOOD. */
 
-/* Measures and reports probes, PROBE_REPEAT passes each. */
+/* Measures and reports probes, PROBE_REPEAT times each. */
 int runner_probes(const struct probe *probes, const char *name, const char *title);
 
-/* Does the same with `repeat` passes each, but at most PROBE_REPEAT. */
+/* Measures and reports probes, `repeat` times each, but at most PROBE_REPEAT times. */
 int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
 			 unsigned repeat);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model behind the curve of pending timeouts: cost = base + misses x miss cost.
+ * The model that predicts the curve of pending timeouts: cost = base + misses x miss cost.
  *
  * If reads are spread uniformly over a set of W bytes, a read finds its line in a cache of C bytes
  * with probability C / W. So the miss cost of a set follows from two inputs: the sizes of the
@@ -159,7 +159,8 @@ static int level_measure(struct level *level)
 }
 
 /*
- * Prints the reach of the TLB. It is not in sysfs, but some processors report it in /proc/cpuinfo.
+ * Prints how much memory the TLB covers. sysfs does not report that, but /proc/cpuinfo does for
+ * some processors.
  */
 static void tlb_tell(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Curves: measures the points of each part in turns. */
+/* Measures curves. The points of a part take turns. */
 #include "scale/scale.h"
 
 #include "harness/child.h"

@@ -17,7 +17,7 @@
 enum { SCALE_POINTS_MAX = 24, SCALE_NAME_BYTES = 48 };
 
 struct scale_point {
-	/* The name in the JSON: scale-PART-NAME. */
+	/* The last part of the name in the JSON, scale-PART-NAME. */
 	char name[SCALE_NAME_BYTES];
 	/* The point's place on the curve. */
 	uint64_t at;

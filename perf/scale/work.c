@@ -2,10 +2,10 @@
 /*
  * Workloads of the curves, in addition to those of workload/workload.h.
  *
- * Trickle: the producers make pairs of schedule and cancel as fast as they can. Before one in 4,096
- * pairs a producer also schedules a timeout that fires in 1-50 ms. The workload shows how late the
- * worker is under full load. Ring: a producer cancels its oldest live timeout and schedules a new
- * one, again and again. Fire: all timeouts fire.
+ * In trickle, the producers make pairs of schedule and cancel as fast as they can. Before one in
+ * 4,096 pairs a producer also schedules a timeout that fires in 1-50 ms. The workload shows how
+ * late the worker is under full load. In ring, a producer cancels its oldest live timeout and
+ * schedules a new one, again and again. In fire, all timeouts fire.
  */
 #include "harness/producer.h"
 #include "scale/scale.h"

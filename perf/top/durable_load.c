@@ -33,7 +33,7 @@ struct durable_load {
 };
 
 static atomic_ullong scheduled, cancelled, runs;
-/* Its address is the context of every cancel. */
+/* The context of every cancel is the address of this variable. */
 static char of_cancel;
 
 static void count_one(atomic_ullong *counter)

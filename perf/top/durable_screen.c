@@ -11,7 +11,7 @@
 
 enum { PAIR_ROWS = 9, LINES = 18 };
 
-/* The columns of the counters' figures. */
+/* Where the figures of the counters begin on the screen, and how wide they are. */
 enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
 
 /*

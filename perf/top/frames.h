@@ -11,7 +11,7 @@
 
 struct top_frames {
 	/*
-	 * Takes the reading that the first frame is compared with. Returns 0 or a negative errno
+	 * Takes the reading with which the first frame is compared. Returns 0 or a negative errno
 	 * value.
 	 */
 	int (*begin)(void *context);

@@ -10,7 +10,7 @@
 
 enum { CELL_BYTES = PAGE_CELL_BYTES, PAIR_ROWS = 8, BAR_FROM_COLUMN = 44 };
 
-/* The columns of the counters' figures. */
+/* Where the figures of the counters begin on the screen, and how wide they are. */
 enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
 
 /*

@@ -4,9 +4,10 @@
  * comparison. Either nothing else is pending, or a million timeouts are.
  *
  * One operation is a pair: one schedule and one cancel. Without "live", timeouts are scheduled for
- * 30 s and cancelled before the worker has taken them. Scope: the same, by single schedules into a
- * scope and the end of the scope; creating and destroying the scope is not timed. Live: as in
- * live-ring, the oldest timeouts are cancelled in the wheel, and new ones replace them.
+ * 30 s and cancelled before the worker has taken them. With "scope", single schedules put them into
+ * a scope, and the end of the scope cancels them; creating and destroying the scope is not timed.
+ * With "live", the oldest timeouts are cancelled in the wheel, and new ones replace them, as in
+ * live-ring.
  *
  * In every sixteenth batch, the schedules and the cancels are also timed separately. The result is
  * the median time of the library's calls, minus the cost of the clock reads around them.
@@ -20,7 +21,7 @@
 
 enum { SIZE_MOST = 1024, LIVE = 1024 * 1024, LOOK_EVERY = 16 };
 
-/* The meaning of the workload's parameter. */
+/* The decoded parameter of the workload. */
 struct shape {
 	size_t size;
 	bool single;

@@ -8,7 +8,7 @@
  * computes the deadline of a date.
  *
  * date-step: many dates are pending in virtual time, and the wall clock is set forward by a second.
- * One operation is one date that the worker files anew.
+ * One operation is one date whose timeout the worker puts into another slot.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the keyed workloads and the workloads on the bare hash table: keys, and a random order
- * of them that a processor cannot prefetch.
+ * Makes keys, and a random order of them that a processor cannot prefetch, for the keyed workloads
+ * and the workloads on the bare hash table.
  */
 #ifndef PERF_WORKLOAD_KEYED_H
 #define PERF_WORKLOAD_KEYED_H

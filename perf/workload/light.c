@@ -3,9 +3,9 @@
  * light and crowded: 1,000 timeouts of 1-50 ms are scheduled each second, and all fire. The result
  * is how late they are.
  *
- * Light: there is no other work. Crowded: during the measurement the hierarchical wheel reaches a
- * far slot with very many timeouts, and must file all of them anew. They are due only at the end of
- * the slot's time, after the measurement.
+ * In light, there is no other work. In crowded, the hierarchical wheel reaches a far slot with very
+ * many timeouts during the measurement, and must move all of them to other slots. They are due only
+ * at the end of the slot's time, after the measurement.
  *
  * Each producer sleeps between two schedules. ns per operation is the time inside schedule. It
  * includes the wake-up of the sleeping worker, if there was one, and the harness's own clock read.

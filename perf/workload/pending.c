@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pending-* and pending-fresh-*: does the cost of an operation depend on how many timeouts are
- * pending?
+ * pending-* and pending-fresh-* measure whether the cost of an operation depends on how many
+ * timeouts are pending.
  *
- * One operation is a pair; delays are 60-3600 s. Fresh: schedule a timeout and cancel it.
- * Otherwise: cancel a random pending timeout, and schedule a new one in its place. The harness
- * prefetches the handles, so that cache misses in its own array do not count as the library's. A
- * pending timeout's id is first_id plus its index in the array.
+ * One operation is a pair; delays are 60-3600 s. A pair of pending-fresh-* schedules a timeout and
+ * cancels it. A pair of pending-* cancels a random pending timeout, and schedules a new one. The
+ * harness prefetches the handles, so that cache misses in its own array do not count as the
+ * library's. A pending timeout's id is first_id plus its index in the array.
  */
 #include "harness/producer.h"
 #include "workload/workload.h"

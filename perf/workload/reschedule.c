@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reschedule-later, reschedule-earlier: the idle timeouts of a thousand connections get a later
- * deadline at each packet, or each time an earlier deadline.
+ * reschedule-later, reschedule-earlier: the idle timeouts of a thousand connections get a later, or
+ * an earlier, deadline at each packet.
  *
- * One operation is one reschedule. Later: to 60 s from now, for one connection after the other.
- * Earlier: the delay falls from an hour to a minute, by one step in each round over all
- * connections.
+ * One operation is one reschedule, for one connection after the other. In reschedule-later the new
+ * deadline is 60 s from now. In reschedule-earlier the delay falls from an hour to a minute, by one
+ * step in each round over all connections.
  */
 #include "harness/producer.h"
 #include "workload/workload.h"

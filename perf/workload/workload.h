@@ -43,7 +43,7 @@ struct workload {
 	/* The default number of producers. 0: one. */
 	unsigned producers;
 	unsigned repeat;
-	/* Its ns per operation include a clock read, whose cost can be subtracted. */
+	/* The ns per operation include a clock read, whose cost can be subtracted. */
 	bool beside_clock;
 	/* The workload supports --loop. */
 	bool loop_able;

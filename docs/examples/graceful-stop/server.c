@@ -136,7 +136,8 @@ static void accept_one(void)
 		reply(fd, "refused\n");
 }
 
-/* Only begins the stop. The loop goes on until the last request or the grace time has ended. */
+/* Begins the stop. The loop continues until the last request has ended, or the grace time is
+ * over. */
 static void stop_begin(int64_t grace_ns)
 {
 	sigset_t set;
@@ -189,7 +190,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 {
 	(void)handle;
 	if (kind == &reminder) {
-		/* An overdue reminder has 0 ms left, and is also for the next start. */
+		/* An overdue reminder is stored with 0 ms, so the next start prints it at once. */
 		fprintf(context, "%" PRId64 " %s\n", remaining_ns > 0 ? remaining_ns / TW_MS(1) : 0,
 			(const char *)arg);
 	} else if (kind == &request) {

@@ -52,8 +52,8 @@ static void answer(struct request *request, const char *word)
 	free(request);
 }
 
-/* If the node already has a timer, of whichever monitor, the schedule is PRESENT. Then the timer is
- * rescheduled. */
+/* If a monitor has already scheduled a timer for the node, the outcome of the schedule is PRESENT.
+ * Then the timer is rescheduled. */
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
 {
 	(void)context;

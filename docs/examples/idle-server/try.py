@@ -8,8 +8,8 @@ Server and client share a machine and a clock. The server counts the idle time f
 So it may close a connection when this time has passed since the client began its last answered
 request. An earlier close is an error, however busy the machine is; a later one is not.
 
-Seen to fail: with the server without its guard in both places; with a time of the server that is
-1 % shorter than the client's; without the reschedule.
+Seen to fail: with the server without the guard as both arguments; with a server whose idle time is
+1 % shorter than the client expects; with a server that does not reschedule.
 """
 import os
 import random

@@ -9,7 +9,7 @@
  *     acquire NAME LEASE_MS ID    granted ID TOKEN, or denied ID
  *     renew TOKEN LEASE_MS ID     renewed ID, or lost ID
  *     release TOKEN               (none)
- *     put TOKEN NS                (none) a step of the work, and the time of its look at the clock
+ *     put TOKEN NS                (none) a step of the work, and the time that it read from the clock
  *
  * The holder renews its lease when a third of the lease has passed. It counts a lease from the time
  * when the request was sent, because the server begins to count later. If no answer comes in time,

@@ -8,8 +8,8 @@ Holders and server share a clock. Each step of the work carries the time at whic
 its clock. That time must be before the end of its lease at the server, however busy the machine is. If a step
 arrives after the lease has gone to another holder, the server refuses it by its token.
 
-Seen to fail: with a lease that counts from its answer, if a step does not read the clock, without the
-fence.
+Seen to fail: with a holder that counts the lease from the answer; with one whose steps do not read the
+clock; with one without the fence.
 """
 import os
 import signal

@@ -6,8 +6,8 @@ usage: try.py ORDER_AUTO_CLOSE
 
 Ends with 0 if each order that was opened is paid or closed, and none is both.
 
-Seen to fail: answers before the commit; a payment that is accepted while the order closes, or before its own
-commit.
+Seen to fail: with a shop that answers before the commit; with one that accepts a payment while the order closes; with
+one that accepts a payment before its own commit.
 """
 import random
 import shutil

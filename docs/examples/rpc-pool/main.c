@@ -6,8 +6,9 @@
  *
  *     rpc-pool [CALLS]      calls of each thread: 5000
  *
- * Seen to fail: with a plain test and store instead of the compare-and-swap (three of four runs),
- * without the timeout's cancel, without the finaliser's release, without the reader's reference.
+ * Seen to fail: with a plain test and store instead of the compare-and-swap (three of four runs);
+ * if call_end does not cancel the timeout; if the finaliser does not drop its reference; if the
+ * reader has no reference.
  *
  * Exit code: 0 if each call ended exactly once, none is left in memory, and each answer was right.
  */

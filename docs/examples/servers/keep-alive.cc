@@ -17,7 +17,7 @@ struct line {
 	std::string text;
 };
 
-// Takes the place of a socket: returns the script's lines, each after its pause.
+// Replaces a socket: returns the script's lines, each after its pause.
 class peer
 {
       public:

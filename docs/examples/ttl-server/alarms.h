@@ -38,9 +38,10 @@ struct alarms_figures {
 	uint64_t lateness_max_us;
 };
 
-/* `loop`: without a worker thread. Returns 0, or a negative errno value. */
+/* Creates the alarms. If `loop` is true, the engine has no worker thread. Returns 0, or a negative
+ * errno value. */
 int alarms_create(uint64_t tick_ns, bool loop, struct alarms **ret_alarms);
-/* Must be called after alarms_stop. NULL is accepted. */
+/* Frees the alarms. Must be called after alarms_stop. NULL is accepted. */
 void alarms_destroy(struct alarms *alarms);
 
 /* Returns a descriptor that becomes readable when alarms_run has something to do. */
@@ -54,10 +55,10 @@ int alarms_stop(struct alarms *alarms);
 /* Returns the time of the clock in which deadlines are given. */
 int64_t alarms_now_ns(struct alarms *alarms);
 
-/* Returns 0, or a negative errno value (no memory, or stopped). */
+/* Sets an alarm. Returns 0, or a negative errno value (no memory, or stopped). */
 int alarm_set(struct alarms *alarms, int64_t deadline_ns, alarm_ring *ring, void *owner,
 	      struct alarm **ret_alarm);
-/* NULL is accepted. */
+/* Clears an alarm, which then never rings. NULL is accepted. */
 void alarm_clear(struct alarm *alarm);
 
 void alarms_figures_get(const struct alarms *alarms, struct alarms_figures *ret_figures);

@@ -34,7 +34,7 @@ struct connection {
 	int64_t last_traffic_ns;
 	/* No more requests are served; the connection is closed when the replies are written. */
 	bool closing;
-	/* Also, input is discarded, so that the client comes to read the error. */
+	/* Further input is read and discarded, until the client has read the error. */
 	bool lingering;
 };
 

@@ -10,7 +10,8 @@ struct evbuffer;
 void reply_status(struct evbuffer *out, const char *status);
 /* `message` begins with its code word: "ERR …". */
 void reply_error(struct evbuffer *out, const char *message);
-/* The same, with `word` in quotes between `before` and `after`. The word must have no line end. */
+/* Replies with an error whose text is `before`, `word` in quotes, and `after`. The word must have
+ * no line end. */
 void reply_error_about(struct evbuffer *out, const char *before, const char *word,
 		       const char *after);
 void reply_integer(struct evbuffer *out, int64_t number);

@@ -4,7 +4,8 @@
 
 usage: test_commands.py PATH-OF-TTL-SERVER [--loop]
 
-Seen to fail: SCAN that ends where the table ended when it began (keys are lost when the table doubles); EXPIREAT without the wall clock; a rejection that closes at once.
+Seen to fail: with a SCAN that ends where the table ended when it began (keys are lost when the table doubles); with an
+EXPIREAT that does not read the wall clock; with a rejection that closes the connection at once.
 """
 import random
 import time

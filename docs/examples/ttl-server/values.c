@@ -116,7 +116,7 @@ void serve_del(const struct call *call)
 	reply_integer(call->out, removed);
 }
 
-/* A key that is named twice counts twice. */
+/* EXISTS: counts the named keys that exist. A key that is named twice counts twice. */
 void serve_exists(const struct call *call)
 {
 	int64_t count = 0;

@@ -92,7 +92,7 @@ constexpr std::int64_t ns_of(std::chrono::duration<Rep, Period> time) noexcept
 	}
 }
 
-/** The same for a time of an engine. */
+/** Converts a time of an engine, in the same way as a duration. */
 template <class Duration>
 constexpr std::int64_t ns_of(std::chrono::time_point<engine_clock, Duration> time) noexcept
 {

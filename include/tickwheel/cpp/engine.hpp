@@ -152,25 +152,25 @@ class engine
 		return engine_;
 	}
 
-	/** As tw::engine_ref::now. */
+	/** Returns the engine's time, as tw::engine_ref::now does. */
 	engine_clock::time_point now() const
 	{
 		return engine_ref(*this).now();
 	}
 
-	/** As tw::engine_ref::pending. */
+	/** Returns how many timeouts are pending, as tw::engine_ref::pending does. */
 	std::int64_t pending() const
 	{
 		return engine_ref(*this).pending();
 	}
 
-	/** As tw::engine_ref::start. */
+	/** Creates the worker now, as tw::engine_ref::start does. */
 	void start() const
 	{
 		engine_ref(*this).start();
 	}
 
-	/** As tw::engine_ref::flush. */
+	/** Waits until due timeouts have run, as tw::engine_ref::flush does. */
 	bool flush(std::chrono::nanoseconds longest = forever) const
 	{
 		return engine_ref(*this).flush(longest);
@@ -231,7 +231,8 @@ class loop : public engine
 		return count_of(tw_engine_poll(get(), budget));
 	}
 
-	/** The same, but for about `longest` (tw_engine_poll_for). */
+	/** Runs the timeouts that are due, like poll, but for about `longest`
+	 * (tw_engine_poll_for). */
 	std::optional<std::uint64_t> poll_for(std::chrono::nanoseconds longest,
 					      std::uint64_t budget = 0)
 	{

@@ -70,9 +70,9 @@ class handle
 	}
 
 	/**
-	 * The same, and waits until a running callback has ended (tw_cancel_wait). In callback:
-	 * yes, but in the timeout's own callback, and on the worker of its engine, it does not
-	 * wait. Progress: blocks.
+	 * Cancels the timeout like cancel, and waits until a running callback has ended
+	 * (tw_cancel_wait). In callback: yes, but in the timeout's own callback, and on the worker
+	 * of its engine, it does not wait. Progress: blocks.
 	 */
 	bool cancel_wait() noexcept
 	{
@@ -86,7 +86,7 @@ class handle
 		return is_set() && rescheduled(tw_reschedule(raw_, ns_of(delay)));
 	}
 
-	/** The same, for a deadline in the engine's time. */
+	/** Reschedules like reschedule, for a deadline in the engine's time. */
 	bool reschedule_at(engine_clock::time_point deadline)
 	{
 		return is_set() && rescheduled(tw_reschedule_at(raw_, ns_of(deadline)));
@@ -183,7 +183,7 @@ template <class Rep, class Period, class F>
 	return detail::box(in, tw_schedule, ns_of(delay), std::forward<F>(function));
 }
 
-/** The same, for a deadline in the engine's time (tw_schedule_at). */
+/** Runs a function once, like after, at a deadline in the engine's time (tw_schedule_at). */
 template <class F>
 [[nodiscard]] handle at(engine_ref in, engine_clock::time_point deadline, F &&function)
 {

@@ -9,8 +9,8 @@
  * - idle: not awaited yet, or the schedule failed.
  * - preparing: await_suspend has scheduled the timeout, but still uses the frame. If the timeout
  *   ends now, its finaliser does not resume the coroutine; await_suspend then does not suspend it.
- * - armed: await_suspend no longer touches the frame. The finaliser of the timeout resumes the
- *   coroutine.
+ * - armed: await_suspend no longer touches the frame. When the timeout ends, its finaliser resumes
+ *   the coroutine.
  * - ended: the timeout has ended. The coroutine continues, or is about to.
  *
  * If the frame is destroyed in the state armed, the destructor cancels the timeout. The owner of
@@ -282,7 +282,7 @@ sleep_awaitable sleep_for(engine_ref in, std::chrono::duration<Rep, Period> dela
 	return {in, ns_of(delay), tw_schedule, tw_reschedule, std::move(token)};
 }
 
-/** The same, until a deadline in the engine's time. */
+/** Suspends a coroutine like sleep_for, until a deadline in the engine's time. */
 inline sleep_awaitable sleep_until(engine_ref in, engine_clock::time_point deadline,
 				   std::stop_token token = {}) noexcept
 {

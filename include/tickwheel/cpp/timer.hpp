@@ -57,7 +57,8 @@ class timer_base
 		return start<tw_schedule>(ns_of(delay));
 	}
 
-	/** The same, for a deadline in the engine's time (tw_schedule_at). */
+	/** Schedules the timer like schedule, for a deadline in the engine's time
+	 * (tw_schedule_at). */
 	bool schedule_at(engine_clock::time_point deadline)
 	{
 		return start<tw_schedule_at>(ns_of(deadline));

@@ -114,8 +114,8 @@ task<detail::timed_result<A>> with_timeout(engine_ref in, A operation,
 	}
 }
 
-/** The same, on the engine of the operation if it has one (as a sleep does), otherwise on the
- * default engine of the process. */
+/** Like the function above, with the engine of the operation if it has one (as a sleep does), and
+ * otherwise with the default engine of the process. */
 template <stoppable A, class Rep, class Period>
 auto with_timeout(A operation, std::chrono::duration<Rep, Period> limit)
 {

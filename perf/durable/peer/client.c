@@ -2,8 +2,8 @@
 /*
  * Measures one keeper: durable-client KEEPER ADDRESS SECONDS | fill COUNT | open
  *
- *     SECONDS      schedules for so long, cancels all of it, then schedules timers that become due,
- *                  takes and ends them. Prints three rates per second, as JSON.
+ *     SECONDS      schedules timers for so long, and cancels all of them. Then schedules timers that
+ *                  become due, takes them and ends them. Prints three rates per second, as JSON.
  *     fill COUNT   schedules so many for the next hour, then waits to be killed
  *     open         prints the seconds that an open takes, then ends without a close
  */

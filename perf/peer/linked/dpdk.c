@@ -47,7 +47,7 @@ static inline void peer_timer_init(peer_timer *timer)
 	rte_timer_init(timer);
 }
 
-/* Rounds the cycles up, so that the timer is not early. */
+/* Starts a timer. Rounds the cycles up, so that the timer is not early. */
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 {
 	uint64_t cycles = (uint64_t)((double)delay_ns * worker.cycles_per_ns) + 1;
@@ -57,7 +57,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 		       : 0;
 }
 
-/* A timer that this call stops was pending: nothing is due for 30 s. */
+/* Stops a timer, which must be pending, because nothing is due for 30 s. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
 	return rte_timer_pending(timer) && rte_timer_alt_stop(worker.data, timer) == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex-heap: a binary heap behind one mutex.
+ * mutex-heap: a binary heap that one mutex protects.
  *
  * The heap's array holds each deadline next to its node, so that sifting reads only the array. A
  * node knows its place, so that a cancel need not search. The worker sleeps on a condition until
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct node {
-	/* Its index in the heap's array. 0: it is not pending. */
+	/* The node's index in the heap's array. 0: the node is not pending. */
 	uint32_t place;
 };
 

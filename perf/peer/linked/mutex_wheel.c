@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutex-wheel: a hierarchical wheel behind one mutex. It is a straightforward design without
+ * mutex-wheel: a hierarchical wheel that one mutex protects. It is a straightforward design without
  * lock-free parts.
  *
  * It has four levels of 256 slots and a tick of 1 ms. Slots are doubly linked lists, so that a

@@ -37,7 +37,8 @@ static struct itimerspec after(int64_t delay_ns)
 		.it_value = {.tv_sec = delay_ns / NS_PER_S, .tv_nsec = delay_ns % NS_PER_S}};
 }
 
-/* A file descriptor is -1 if it could not be created, and errno has the reason. */
+/* Adds a descriptor to the epoll set. If it is -1, it could not be created, and errno has the
+ * reason. */
 static void watch(int fd, void *timer)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = timer};
