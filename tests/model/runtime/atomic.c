@@ -25,7 +25,7 @@ static struct {
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
 
-/* Reads without memcpy, because the model would take a memcpy for its own access. */
+/* Reads without memcpy, because the model would record a memcpy as an access of its own. */
 static uint64_t raw_read(const void *address, size_t bytes)
 {
 	switch (bytes) {
@@ -135,7 +135,7 @@ static struct atomic_object *access_begin(const void *address, size_t bytes, boo
 	return access_go(address, bytes, writes, pc);
 }
 
-/* Whether the store is part of what `clock` covers, or a fiber read it within that. */
+/* Returns whether the store is in what `clock` covers, or a fiber has read it within that. */
 static bool store_known(const struct store *store, const struct model_clock *clock)
 {
 	if (store->epoch <= clock->w[store->fiber])
@@ -474,10 +474,10 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 }
 
 /*
- * A double swap that would change nothing is a load. It reads both halves as of one moment, so the
- * newest store of one half shows the earlier stores of the other. But a store of the other half
- * that nothing orders before may not be visible yet. Lists the stores of `half` that may be read
- * together with the newest of `other`, the newest first.
+ * Lists the stores of `half` that may be read together with the newest store of `other`, the newest
+ * first. A double swap that would change nothing is a load. It reads both halves as of one moment,
+ * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that
+ * nothing orders before it may not be visible yet.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)
@@ -562,7 +562,7 @@ static void object_race_check(const struct atomic_object *object, bool writes, c
 	}
 }
 
-/* Makes an ordinary write one more store of the object. Memory has its value when it is needed. */
+/* Adds an ordinary write as one more store. Its value is read from memory when it is needed. */
 static void object_plain_write(struct atomic_object *object)
 {
 	const struct fiber *self = fiber_self();
