@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-durable --postgres: what it shows of timers in a server, what it changes, and its messages for bad
-input.
+"""Tests tickwheel-durable --postgres: what it shows of timers in a server, what it changes, and its messages for
+bad input.
 
 Seen to fail with these defects: hours before 1970 are rounded up; a list omits claimed timers, or has those
-of another kind; a dump uses up a serial; a cancel leaves the dead letter; a revive changes a timer that is
-pending; a check does not report claims whose session is gone.
+of another kind; a dump has the wrong next serial, so that a serial is used twice; a cancel leaves the dead
+letter; a revive changes a timer that is pending; a check does not report claims whose session is gone.
 
 usage: test_postgres.py TOOL [unittest's arguments]
 """
