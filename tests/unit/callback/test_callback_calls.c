@@ -5,8 +5,9 @@
  * and the finaliser of a cancel. Each call must return as docs/threading.md says, and none may
  * hang.
  *
- * Seen to fail: a stop that recognises the worker only by its thread (an executor's stop waited for
- * itself); a finish that does not mark its thread as the worker (the hand-back's flush hung).
+ * Seen to fail with these defects: stop recognises only the worker's own thread, so a stop in an
+ * executor's callback waits for itself; twi_worker_finish() does not mark its thread as the worker,
+ * so a flush in a hand-back hangs.
  */
 #include "calls.h"
 #include "exported.h"

@@ -3,9 +3,10 @@
  * Slow runs: which thread notices and reports them, and when. Each slow run must be reported and
  * counted exactly once.
  *
- * Seen to fail: a second report by the next thread that checks, or at the end of the run; a run
- * exactly at the threshold counted as slow; a slow finaliser counted with the next run; a run
- * inside another one reported; a slow run not counted if there is no hook.
+ * Seen to fail with these defects: a run is reported a second time by the next thread that checks,
+ * or at its end; a run that takes exactly the threshold counts as slow; a slow finaliser counts for
+ * the next run; a run inside another one is reported; a slow run is not counted if there is no
+ * hook.
  */
 #include "slow_scene.h"
 

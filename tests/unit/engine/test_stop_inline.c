@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stop that does the worker's last work itself, because no thread can be made. Also memory that
- * only stop gives back.
+ * A stop that finishes the engine itself, because no thread can be made. Also: memory that only
+ * stop gives back.
  *
- * Seen to fail: the thread's worker not restored after the stop, or reset to none (both
- * `…_afterwards` and `…_another_engine`); its run not restored; no reclaim in finish, or only one
- * batch of it (`timeouts_in_a_cancel_queue_are_given_back`); cancelled timeouts not given back
- * (`timeouts_cancelled_in_ingress_are_given_back`).
+ * Seen to fail with these defects:
+ * - after the stop, the thread does not count again as the worker that it was before, or counts as
+ *   none (`…_afterwards`, `…_another_engine`);
+ * - after the stop, the thread's run is not restored;
+ * - twi_worker_finish() does not reclaim, or reclaims only one batch
+ *   (`timeouts_in_a_cancel_queue_are_given_back`);
+ * - cancelled timeouts are not given back (`timeouts_cancelled_in_ingress_are_given_back`).
  */
 #include "probe.h"
 
@@ -81,8 +84,10 @@ Test(stop_inline, the_thread_is_its_own_afterwards)
 	check_int(tw_engine_destroy(scarce.engine), 0);
 }
 
-/* If a worker does the last work of another engine, it must still be the worker of its own
- * engine afterwards. */
+/*
+ * A worker that finishes another engine in a callback. Afterwards it must still be the worker of
+ * its own engine.
+ */
 struct host {
 	struct fixture fixture;
 	struct scarce guest;

@@ -2,9 +2,10 @@
 /*
  * Stop by several threads at once, or from inside a callback.
  *
- * Seen to fail: b01 without the grace period before the last look at ingress; b07 with a hand-back
- * that does not run the finaliser; b11 with a wait that ignores its bound, with a second stop that
- * returns at once, and with a stop that sends the worker a signal that it does not block.
+ * Seen to fail with these defects: twi_worker_finish() does not wait for a grace period before it
+ * empties ingress (b01); a hand-back does not run the finaliser (b07); a stop waits for longer than
+ * its time limit, a second stop returns at once, or a stop sends the worker a signal that it does
+ * not block (b11).
  */
 #include "asleep.h"
 #include "probe.h"

@@ -89,8 +89,8 @@ static void *warm_life(void *arg)
 }
 
 /*
- * Runs so many threads that their warm blocks would need more than a slab. Seen to fail: with warm
- * blocks that are not given back.
+ * Runs so many threads that their warm blocks would need more than a slab. Seen to fail with this
+ * defect: warm blocks are not given back.
  */
 Test(threads, end_gives_back_what_was_kept_warm)
 {

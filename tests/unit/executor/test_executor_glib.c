@@ -2,9 +2,10 @@
 /*
  * tickwheel-glib: a GThreadPool as executor.
  *
- * Seen to fail: a count of waiting timeouts that does not fall (the full queue stays full); a limit
- * that is not checked; a pool that has fewer threads than were asked for, or none; a destroy that
- * waits for its own thread; in a forked child, a push, and a destroy that waits for threads.
+ * Seen to fail with these defects: the count of waiting timeouts does not fall, so a full queue
+ * stays full; the limit is not checked; the pool has fewer threads than requested, or none; a
+ * destroy waits for its own thread; in a forked child, the executor pushes timeouts to the pool, or
+ * its destroy waits for threads.
  */
 #include "child.h"
 #include "executor_scene.h"

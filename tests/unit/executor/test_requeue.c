@@ -3,9 +3,9 @@
  * Timeouts that the executor rejects and that are pending again until the next tick
  * (TW_REJECTION_REQUEUE).
  *
- * Seen to fail: a rejected timeout offered again in the same tick, or never again; a waiter that is
- * not woken when its timeout is pending again; a place among the rejected timeouts that stays after
- * the timeout has ended; the whole backlog offered in each tick.
+ * Seen to fail with these defects: a rejected timeout is offered again in the same tick, or never
+ * again; a waiter is not woken when its timeout is pending again; a timeout that has ended stays in
+ * the list of rejected ones; the whole backlog is offered in each tick.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"

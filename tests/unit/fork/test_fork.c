@@ -3,7 +3,7 @@
  * In a forked child the engines belong to the parent. Every call on them must return -ECHILD, and
  * none may hang.
  *
- * Seen to fail: a worker that finishes its engine in the child
+ * Seen to fail with this defect: a worker finishes its engine in the child
  * (callback_that_returns_in_the_child).
  */
 #include "child.h"
@@ -80,7 +80,7 @@ static void open_used(void)
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
-/* The child's calls must not have changed anything in the parent. */
+/* Closes the engine in the parent. The child's calls must not have changed anything there. */
 static void close_used(void)
 {
 	check_int(probe.finalised, 0);

@@ -3,10 +3,13 @@
  * tw_fork_reinit: the parent's timeouts in a child that takes over their engine. There is a test
  * for each state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
  *
- * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
- * never ends); blocks in the stocks of other threads not found (memory_of_threads_that_are_gone);
- * the engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or
- * the parent's run watched instead, or measured (child_notices…).
+ * Seen to fail with these defects:
+ * - timeouts in INIT are not kept;
+ * - the state of a running timeout is not changed, so a wait for it never ends;
+ * - blocks in the stocks of other threads are not found (memory_of_threads_that_are_gone);
+ * - the engine pointer of a kept timeout stays marked, so calls return -ECHILD;
+ * - in the child slow runs are no longer watched, or the parent's run is watched or measured
+ *   (child_notices…).
  */
 #include "heir.h"
 
@@ -27,7 +30,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* In the parent, the engine must continue as if there had been no fork. */
+/* Closes the engine in the parent. It must have continued as if there had been no fork. */
 static void close_untouched(int runs)
 {
 	check_int(probe.finalised, 0);
@@ -70,7 +73,7 @@ Test(reinit, child_may_begin_with_an_empty_engine)
 	close_untouched(1);
 }
 
-/* The engine was never started. */
+/* Takes over an engine that was never started. */
 static void child_starts_it(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);

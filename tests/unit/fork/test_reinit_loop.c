@@ -3,8 +3,9 @@
  * The owner of a loop forks between two polls. The child polls its own engine, and must not touch
  * the parent's descriptor. The child makes no thread, because not every emulator supports that.
  *
- * Seen to fail: the parent's descriptor kept in the child (the parent's loop wakes up); OWNED
- * timeouts not kept; OWNED timeouts kept, but usable by every thread.
+ * Seen to fail with these defects: the child keeps the parent's descriptor, so it wakes the
+ * parent's loop; OWNED timeouts are not kept; OWNED timeouts are kept, but every thread may use
+ * them.
  */
 #include "heir.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that takes over several engines, engines with each clock, or none. Then it uses other
- * parts of the library: retry queues, keyed tables, new engines.
+ * A child that takes over several engines, engines with each clock, or no engine. Then it uses
+ * other parts of the library: retry queues, keyed tables, new engines.
  *
- * Seen to fail: timeouts left unmarked although their engine was not taken over (calls accept the
- * handle); a retry queue that calls its engine; a key's timer that runs its entry.
+ * Seen to fail with these defects: timeouts are not marked although their engine was not taken
+ * over, so calls accept their handles; a retry queue of the parent calls its engine; the timer of a
+ * key runs its entry.
  */
 #include "heir.h"
 

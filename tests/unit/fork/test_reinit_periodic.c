@@ -3,10 +3,10 @@
  * Periodic timeouts that a child keeps: their grid, delay and count of runs. At the fork they are
  * pending, or the parent is in one of their runs.
  *
- * Seen to fail: a run of the parent counted (count_of_runs_goes_on); the grid counted from the
- * take-over (a_run_of_the_parents_is_left_out); the chain's block given to the pool
- * (child_keeps_many_chains); the chain's block not given back at its end
- * (the_blocks_of_dropped_chains…).
+ * Seen to fail with these defects: a run of the parent counts for the child
+ * (count_of_runs_goes_on); the grid begins at the take-over (a_run_of_the_parents_is_left_out); the
+ * chain's block is given to the pool (child_keeps_many_chains); the chain's block is not given back
+ * at its end (the_blocks_of_dropped_chains…).
  */
 #include "heir.h"
 

@@ -3,10 +3,10 @@
  * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine is
  * still the parent's. When the reason no longer applies, the engine can be taken over.
  *
- * Seen to fail: no check whether other threads have a lane (a thread of the child keeps its
- * blocks); no check whether the fork was in a callback; the wheel made after the library was taken
- * over; the library taken over in a process that is not a child; destroy rejected in a child that
- * began in a callback.
+ * Seen to fail with these defects: tw_fork_reinit does not check whether other threads have a lane,
+ * so a thread of the child keeps its blocks; it does not check whether the fork was in a callback;
+ * it makes the wheel only after it has taken over the library; it takes over the library in a
+ * process that is not a child; destroy is rejected in a child that was forked in a callback.
  */
 #include "fault.h"
 #include "heir.h"

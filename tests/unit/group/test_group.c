@@ -3,10 +3,13 @@
  * Groups: which engine a thread gets, calls on all engines, and failures, which must leave no
  * engine, thread or memory.
  *
- * Seen to fail: a stop or destroy that does not check whether it is inside a callback; stops that
- * begin one after the other; engines of a failed create that are not freed; a thread that remembers
- * an engine of another group, or its engine from before it owned one; a callback's engine chosen by
- * its thread; a destroy that succeeds while one engine is running.
+ * Seen to fail with these defects:
+ * - stop, or destroy, does not check whether it is inside a callback;
+ * - the stop of one engine begins only when that of the previous one has ended;
+ * - the engines of a failed create are not freed;
+ * - a thread remembers an engine of another group, or its engine from before it owned one;
+ * - inside a callback, the engine is chosen by the thread;
+ * - a destroy succeeds while one engine is running.
  */
 #include "child.h"
 #include "fault.h"
@@ -143,7 +146,7 @@ Test(group, bad_options_are_rejected)
 	rejected(&newer.known, -E2BIG);
 }
 
-/* A thread hook that makes `most` threads and then fails. */
+/* The context of a thread hook, which makes `most` threads and then fails. */
 struct maker {
 	pthread_t thread[FOUR];
 	int made;

@@ -3,8 +3,8 @@
  * A group in a forked child that takes over some or all of its engines. As long as one engine
  * belongs to the parent, a call on all of them must return -ECHILD before it has changed anything.
  *
- * Seen to fail: a stop that checks only the first engine, and ends it although others belong to the
- * parent; a destroy that treats an engine of the child as the parent's.
+ * Seen to fail with these defects: a stop checks only the first engine, and stops it although
+ * others belong to the parent; a destroy treats an engine of the child as the parent's.
  */
 #include "heir.h"
 

@@ -3,7 +3,7 @@
  * Calls that a keyed timeout's own callback and hook may make, and calls in a visit. Also callbacks
  * and hooks that end their thread.
  *
- * Seen to fail: a cancelled run that keeps its key.
+ * Seen to fail with this defect: a run whose entry was cancelled keeps the key.
  */
 #include "keyed_scene.h"
 
@@ -91,7 +91,10 @@ Test(keyed_callbacks, cancel_and_replace_in_own_callback_return_running)
 	scene_close(&fixture, table);
 }
 
-/* If a callback cancels its own entry, the key must be free before the callback returns. */
+/*
+ * Cancels its own entry in the callback, and schedules the key again, which must be free before the
+ * callback returns.
+ */
 static void cancel_and_schedule_own(const struct tw_keyed_self *self, struct item *item)
 {
 	cancel_own(self, item);

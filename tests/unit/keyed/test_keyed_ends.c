@@ -3,8 +3,8 @@
  * Ends of keyed timeouts: while their expiry is in an executor's queue, when it comes late, and by
  * stop.
  *
- * Seen to fail: an entry given back before its timer has run; an entry that is never given back
- * because no thread records that it has left the table.
+ * Seen to fail with these defects: an entry is given back before its timer has run; an entry is
+ * never given back, because no thread records that it has left the table.
  */
 #include "keyed_scene.h"
 

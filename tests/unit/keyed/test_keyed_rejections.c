@@ -3,9 +3,9 @@
  * Unusual inputs of keyed timeouts, failed allocations, a full engine, forked children, and the
  * reclaimer's thread. Each call must return its code, and leave no entry or memory.
  *
- * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is
- * kept if its timer is rejected or its key cannot be copied; a copy that is not released; entries
- * that the reclaimer is not notified of; a reclaimer that does not end.
+ * Seen to fail with these defects: a check is left out (of flags, expected keys, the length of a
+ * key, or a fork); an entry stays if its timer is rejected or its key cannot be copied; a copy is
+ * not released; the reclaimer is not notified of entries; the reclaimer does not end.
  */
 #include "child.h"
 #include "fault.h"

@@ -2,10 +2,13 @@
 /*
  * Loop mode: the descriptor must be readable while a poll is needed.
  *
- * Seen to fail: a waker that does not set the timer (timeouts of another thread, stop, flush and
- * the clock go unnoticed); an owner's nearer timeout that does not set it; a poll that leaves the
- * timer as it was (readable for ever); a descriptor that destroy does not close; a clock whose
- * times the timer does not get.
+ * Seen to fail with these defects:
+ * - a waker does not set the timer, so the loop does not notice timeouts of another thread, a stop,
+ *   a flush, or a move of the clock;
+ * - an owner's nearer timeout does not set the timer;
+ * - a poll does not set the timer again, so the descriptor stays readable for ever;
+ * - destroy does not close the descriptor;
+ * - the timer is not set in the time of the engine's clock.
  */
 #include "asleep.h"
 #include "fixture.h"

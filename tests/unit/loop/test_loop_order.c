@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with equal deadlines in a loop must run in the order of their schedules. These cases are
- * not in the random test (timeout/test_ordered_random.c): inside and outside of brackets, for the
- * past, and from another thread.
+ * Timeouts with equal deadlines in a loop must run in the order of their schedules. This file has
+ * the cases that the random test (timeout/test_ordered_random.c) does not have: schedules inside
+ * and outside of brackets, for the past, and by another thread.
  *
- * Seen to fail: the thread's pushes left in ingress at the beginning of a bracket or of a poll;
- * pushes that are taken before the timeouts of the previous bracket; timeouts deferred by a
- * callback that are filed in the next turn only; a ring for the pushes of another thread; periodic
- * timeouts of the owner that go through its lane.
+ * Seen to fail with these defects: at the beginning of a bracket or of a poll, the thread's pushes
+ * stay in ingress; pushes are taken before the timeouts of the previous bracket; timeouts that a
+ * callback has deferred are filed only in the next turn; pushes of another thread go through a
+ * ring; periodic timeouts of the owner go through its lane.
  */
 #include "fixture.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task from submit to end: its results, completions by other threads and at unusual moments,
- * cancel, and its only end.
+ * A task from submit to end: the results of its attempts, completions by other threads and at
+ * unusual moments, and cancels. Each task must end once.
  *
- * Seen to fail: a completion forgotten because it came before the callback's return; a completion
- * accepted by the handle of an older attempt; a cancel inside an attempt without effect.
+ * Seen to fail with these defects: a completion is forgotten because it comes before the callback
+ * returns; a completion by the handle of an older attempt is accepted; a cancel inside an attempt
+ * has no effect.
  */
 #include "retry_scene.h"
 

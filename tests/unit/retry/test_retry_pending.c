@@ -3,9 +3,10 @@
  * Places of a queue: their count must be exact, and a task must keep its place between attempts.
  * The tests try each policy for a full queue. A dropped task must get its hook once.
  *
- * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
- * well; the newest task dropped instead of the oldest; a lower bound on ages that is raised too
- * far; a task dropped inside an attempt.
+ * Seen to fail with these defects: a task gives its place back between attempts; a dropped task
+ * gives back the place that the new task has taken; the newest task is dropped instead of the
+ * oldest; chunk_search() raises the lower bound on ages too far; a task is dropped inside an
+ * attempt.
  */
 #include "retry_scene.h"
 

@@ -3,8 +3,8 @@
  * Unusual inputs of the retry layer, failed allocations, and forked children. Each call must return
  * its code and change nothing.
  *
- * Seen to fail: each check of src/retry/backoff.c left out; a failed growth that keeps the place; a
- * failed timer that keeps the task.
+ * Seen to fail with these defects: one check of src/retry/backoff.c is left out (tried for each); a
+ * submit that cannot allocate keeps its place; a submit whose timer fails keeps the task.
  */
 #include "child.h"
 #include "fault.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules of retries in virtual time: tables checked to the tick, growth up to the cap, jitter,
- * and when a task gives up. Jitter must be within its bounds, and the same for the same seed.
+ * Schedules of retries in virtual time: tables of delays (checked to the tick), growing delays up
+ * to the cap, jitter, and when a task gives up. Jitter must be within its bounds, and the same for
+ * the same seed.
  *
- * Seen to fail: a table read one entry too far; growth without the cap; jitter of the last delay
- * carried over to the next one; attempts counted one too many; a time limit that ignores the next
- * wait.
+ * Seen to fail with these defects: a table is read one entry too far; delays grow beyond the cap;
+ * the jitter of one delay is carried over to the next; one attempt too many is counted; the time
+ * limit ignores the next wait.
  */
 #include "retry_scene.h"
 

@@ -3,8 +3,8 @@
  * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy,
  * callbacks that end their thread, forked children.
  *
- * Seen to fail: a stop that does not end pending attempts; a hand-back that ends a task whose
- * attempt another thread is making; a child that continues the parent's task.
+ * Seen to fail with these defects: a stop does not end pending attempts; a hand-back ends a task
+ * whose attempt another thread is making; a child continues the parent's task.
  */
 #include "child.h"
 #include "retry_scene.h"

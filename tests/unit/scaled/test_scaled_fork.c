@@ -3,8 +3,8 @@
  * A scaled kind in a forked child must stay the parent's, whether or not the child takes over the
  * engine.
  *
- * Seen to fail: a child that uses its parent's kind; an engine that the child cannot destroy
- * because of its parent's kinds.
+ * Seen to fail with these defects: a child uses its parent's kind; the child cannot destroy the
+ * engine because of its parent's kinds.
  */
 #include "child.h"
 #include "heir_threads.h"

@@ -3,10 +3,10 @@
  * The count of pending timeouts and its limit. A place must be taken after the state check, and
  * released exactly once.
  *
- * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a
- * rejected schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
- * with a place that is given back before the callback; b13 with cancelled timeouts that count as
- * pending until the worker reclaims them.
+ * Seen to fail with these defects: a cancel counts twice, in ingress and in the wheel (b05); a
+ * rejected schedule is counted or keeps a place, or a hand-back is not counted (b06); a place is
+ * given back before the callback (b09); cancelled timeouts count as pending until the worker
+ * reclaims them (b13).
  */
 #include "probe.h"
 

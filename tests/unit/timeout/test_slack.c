@@ -3,8 +3,9 @@
  * Slack: no timeout may be early, or later than its deadline plus slack and a tick. Timeouts with
  * slack must share ticks.
  *
- * Seen to fail: the tick of deadline plus slack used as it is (the timeouts share no ticks); one
- * tick beyond the slack; the roundest tick before the deadline.
+ * Seen to fail with these defects: the tick of deadline plus slack is used without rounding, so the
+ * timeouts share no ticks; the tick is one beyond the slack; the roundest tick is chosen even if it
+ * is before the deadline.
  */
 #include "probe.h"
 

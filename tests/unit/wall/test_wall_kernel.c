@@ -5,7 +5,8 @@
  * test changes. Such a step makes the descriptors that wait for a step readable, as the kernel
  * does.
  *
- * Seen to fail: no wake-up of the worker after a step (hangs); a descriptor that is not closed.
+ * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
+ * is not closed.
  */
 #include "probe.h"
 #include "sanitized.h"
@@ -31,7 +32,7 @@ enum { FDS = 256, MANY_STEPS = 200, ROUNDS = 300 };
 #endif
 
 static _Atomic int64_t ahead_ns;
-/* True for the descriptors that wait for a step. */
+/* Whether a descriptor waits for a step, indexed by the descriptor. */
 static atomic_bool waits[FDS];
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
