@@ -3,9 +3,9 @@
  * The tests of tokio's suite for its interval, and of wahern's for periodic timeouts. They use the
  * numbers of those suites, in virtual time.
  *
- * Seen to fail: a skip whose next run counts from now (skip, primes); a delay whose next run counts
- * from the due point; a burst that leaves points out; a first run after a whole period; a reset
- * that does not move the grid.
+ * Seen to fail with these defects: with TW_MISSED_SKIP, the next run counts from now (skip,
+ * primes); with a fixed delay, the next run counts from the due point; with TW_MISSED_BURST, points
+ * are left out; the first run comes only after a whole period; a reset does not move the grid.
  */
 #include "../unit/periodic/periodic_scene.h"
 

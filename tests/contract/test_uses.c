@@ -3,10 +3,10 @@
  * Typical uses of single timeouts in servers, in virtual time: the timeout of a request, of an idle
  * connection, and of an election; an event loop without a thread; and a test in virtual time.
  *
- * Seen to fail: a cancel that reports done for an expired timeout; a stale handle that cancels the
- * timeout in its former memory; a reschedule that leaves the earlier deadline in force; an election
- * with a wait other than the one its callback has chosen; a loop that gets its next due time a tick
- * too late or too early.
+ * Seen to fail with these defects: a cancel reports done for an expired timeout; a stale handle
+ * cancels the timeout that now has its memory; a reschedule does not replace the earlier deadline;
+ * an election does not wait as long as its callback has chosen; a loop gets its next due time a
+ * tick too late or too early.
  */
 #include "footprint.h"
 #include "probe.h"

@@ -4,8 +4,8 @@
  * five seconds until it succeeds or is unregistered. Each URL has only one entry (Dubbo's
  * FailbackRegistry).
  *
- * Seen to fail: a second add that replaces the first; a key that is not free after one of the ends;
- * a hook that runs twice.
+ * Seen to fail with these defects: a second add replaces the first; a key is not free after one of
+ * the ends; a hook runs twice.
  */
 #include "../unit/keyed/keyed_scene.h"
 

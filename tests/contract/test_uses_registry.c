@@ -5,7 +5,7 @@
  * client ends. Whatever ends a URL's chain, its copy must be released once, and its key must be
  * free.
  *
- * Seen to fail: a cancel during a try that does not end the chain.
+ * Seen to fail with this defect: a cancel during a try does not end the chain.
  */
 #include "probe.h"
 

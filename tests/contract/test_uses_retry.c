@@ -67,8 +67,8 @@ static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int f
 
 /*
  * Five failed calls for three places, by each policy. The queue and one other timeout take all
- * places of the engine. No retry may be lost because of that. Seen to fail: a retry that gives its
- * place back between attempts.
+ * places of the engine. No retry may be lost because of that. Seen to fail with this defect: a
+ * retry gives its place back between attempts.
  */
 static void failback_run(uint32_t policy, int from, int outcome, int end)
 {
@@ -193,8 +193,10 @@ static void payment_run(int accepts)
 	scene_close(&fixture, queue);
 }
 
-/* Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail: a
- * table that ends too soon. */
+/*
+ * Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail with this
+ * defect: the table ends too soon.
+ */
 Test(uses_retry, payment_call_back_by_table)
 {
 	payment_run(1);
@@ -210,7 +212,7 @@ static const struct tw_retry_schedule doubling =
 
 #define STEP (10 * SECOND)
 
-/* Seen to fail: a cap that is ignored; a time limit that is ignored. */
+/* Seen to fail with these defects: the cap is ignored; the time limit is ignored. */
 Test(uses_retry, payment_call_back_by_growing_delays)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &doubling, 0);

@@ -13,7 +13,8 @@
 #include <sys/types.h>
 
 struct report {
-	bool exhaustive; /* runs all variants, not only those that fit into the default run */
+	/* whether to run all variants, not only those that fit into the default run */
+	bool exhaustive;
 	int rows;
 	int bad_rows;
 	int left_out;

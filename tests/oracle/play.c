@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The player: does one operation after the other. After each it waits until no timeout is due, and
+ * The player: makes one operation after the other. After each it waits until no timeout is due, and
  * compares engine and model. It also implements the baton.
  */
 #include "play.h"

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum {
-	/* Longer than any sequence takes. Each attempt that hangs takes this long. */
+	/* longer than any sequence takes; each attempt that hangs takes this long */
 	ATTEMPT_SECONDS = 3,
 	BUDGET_SECONDS = 60,
 	/* Each candidate must fail this many times in a row. If threads race, it must still fail

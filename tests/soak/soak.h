@@ -21,10 +21,11 @@
 
 enum {
 	SEATS = 4,
-	ITEMS = 8192, /* of each seat: it has at most so many pending */
+	/* how many items each seat has, and so the most timeouts that it has pending */
+	ITEMS = 8192,
 	ENGINES = 2,
 	CROWD_MAX = 1024,
-	CROWD_ITEMS = 8, /* of each thread in the crowd */
+	CROWD_ITEMS = 8, /* how many items each thread in the crowd has */
 };
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -39,10 +40,14 @@ struct item {
 	_Atomic uint32_t life; /* enum life */
 	uint32_t engine;       /* the engine's number; valid while pending */
 	uint32_t links;        /* how often its callback will still schedule it again */
-	bool chained;          /* its callback schedules it again, and no thread cancels it */
-	/* otherwise the callback, the canceller or the hand-back counts its end */
+	/* whether its callback schedules it again, and no thread cancels it */
+	bool chained;
+	/*
+	 * whether the finaliser counts its end; if not, the callback, the canceller or the
+	 * hand-back does
+	 */
 	bool counted_by_finaliser;
-	_Atomic int64_t deadline_ns; /* in the engine's time, or TW_NEVER */
+	_Atomic int64_t deadline_ns; /* its deadline in the engine's time, or TW_NEVER */
 	struct tw_handle handle;     /* only its seat's thread uses it; unused if chained */
 };
 
