@@ -114,7 +114,7 @@ class Source:
             i += 1
 
     def _before(self, offset):
-        """Returns the comment that ends on the line before."""
+        """Returns the comment that ends on the line before `offset`."""
         for start, end, word in self.comments:
             if end <= offset and self.text[end:offset].strip() == "" and self.text.count("\n", end, offset) == 1:
                 return word

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Never built: a producer that accesses the wheel, and plain uses of an atomic. The check requires
- * that clang reports each line marked wrong, and no other.
+ * This file is never built. It has a producer that accesses the wheel, and plain uses of an atomic.
+ * check_clang.py requires that clang reports each line that is marked wrong, and no other.
  */
 #include "worker/role.h"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that a program prints the same without and with the preloaded library. usage: same.sh LIBRARY PROGRAM
-# ARGUMENT...
+# Checks that a program prints the same without and with the preloaded library.
+#
+# usage: same.sh LIBRARY PROGRAM ARGUMENT...
 #
 # Seen to fail with these defects: a stopped timer is reported as active; uv_walk visits the adapter's handles;
 # a loop cannot be closed; uv_timer_again is wrong for a timer without a repeat; uv_ref or uv_unref changes only
