@@ -31,8 +31,8 @@
 #include <string.h>
 
 /*
- * A test of defect B14: timeouts of one tick ran in the order in which they were scheduled. They
- * must run by deadline.
+ * Checks the order of runs. Defect B14: timeouts of one tick ran in the order in which they were
+ * scheduled. They must run by deadline.
  */
 static void on_order(struct tw_handle self, void *arg)
 {

@@ -139,8 +139,10 @@ static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t m
 	}
 }
 
-/* The next run must be at the first point of the grid that is not over, whichever points were
- * left out. */
+/*
+ * Checks that the next run is at the first point of the grid that is not over, whichever points
+ * were left out.
+ */
 static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -157,7 +159,10 @@ static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t miss
 		check_int(log->count, now_ns > 0 ? (now_ns - 1) / prime->period_ns : 0);
 }
 
-/* From wahern's suite: the periods are primes, and the clock moves by jumps of any size. */
+/*
+ * Repeats a test of wahern's suite: the periods are primes, and the clock moves by jumps of any
+ * size.
+ */
 static void primes(uint32_t missed)
 {
 	static struct prime prime[PRIMES];

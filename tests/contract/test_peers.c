@@ -39,7 +39,10 @@ static void on_peer(struct tw_handle self, void *arg)
 
 static const struct tw_kind peer_kind = TW_KIND(on_peer, NULL);
 
-/* `step_ns` is the time between the deadlines. If it is 0, all peers are in one slot. */
+/*
+ * Cancels one of several peers. `step_ns` is the time between their deadlines. If it is 0, all are
+ * in one slot.
+ */
 static void check_cancel_of_a_peer(int victim, int64_t step_ns)
 {
 	struct peer members[PEERS];

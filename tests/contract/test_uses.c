@@ -242,8 +242,10 @@ static void node_begin(struct node *node, struct fixture *fixture, uint64_t seed
 		0);
 }
 
-/* Each election must come one to two seconds after the previous one, or after `since_ns`. The
- * waits must differ. */
+/*
+ * Checks that each election comes one to two seconds after the previous one, or after `since_ns`,
+ * and that the waits differ.
+ */
 static void check_elections(const struct node *node, int64_t since_ns)
 {
 	check_true(node->at_ns[2] - node->at_ns[1] != node->at_ns[3] - node->at_ns[2]);
@@ -352,7 +354,7 @@ static bool readable(struct tw_engine *engine)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* Exactly the timeouts that are due by now must have run. */
+/* Checks that exactly the due timeouts have run. */
 static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t now_ns)
 {
 	int wrong = 0;

@@ -23,7 +23,9 @@ OPEN = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass
 class Statement:
-    """`span` is the whole statement; `head` is its own text, without the statements inside."""
+    """A statement of C. `span` is the whole statement; `head` is its own text, without the statements inside
+    it.
+    """
 
     kind: str  # if, while, for, do, switch, block, label, simple
     span: tuple

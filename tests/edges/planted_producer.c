@@ -19,7 +19,7 @@ void planted_producer(struct twi_worker *worker, struct twi_node *node)
 	twi_mpsc_push_mp(&worker->near.lane[0].ingress, &node->ingress);
 }
 
-/* The same accesses by a thread that has become the worker are allowed. */
+/* Makes the same accesses on a thread that has become the worker, which is allowed. */
 void planted_worker(struct twi_worker *worker, struct twi_node *node)
 {
 	twi_worker_enter(worker);

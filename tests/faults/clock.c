@@ -123,7 +123,10 @@ static bool century_enter(void)
 	return written;
 }
 
-/* The new time is valid only for children that are created after the unshare. */
+/*
+ * Runs the tour in a new time namespace. The new time is valid only for children that are created
+ * after the unshare.
+ */
 static void century_body(void *arg, struct tour_result *result)
 {
 	int status = 1;

@@ -183,8 +183,8 @@ static size_t space_bytes(void)
 }
 
 /*
- * liburcu ends the process if it cannot register a thread, so this thread must be registered before
- * the limit is set.
+ * Sets the limit. liburcu ends the process if it cannot register a thread, so this thread must be
+ * registered before that.
  */
 static void space_arm(void *context)
 {

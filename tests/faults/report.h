@@ -43,7 +43,7 @@ typedef void row_body(void *arg, struct tour_result *result);
 bool row_run_body(struct row *row, row_body *body, void *arg,
 		  void (*attend)(pid_t child, struct tour_result *result));
 
-/* The same for a tour. */
+/* Does the same for a tour. */
 bool row_run(struct row *row, const struct tour_plan *plan);
 
 /* Prints one line for one tour. */

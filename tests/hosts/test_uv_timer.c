@@ -392,8 +392,10 @@ Test(uv_timer, unreferenced_timer_runs_while_another_holds_the_loop)
 
 static struct scene parents;
 
-/* The parent's timers must not run in the child. The child can close them, and then its loop
- * ends. */
+/*
+ * Closes the parent's timers in the child. They must not run there. After that the child's loop
+ * ends.
+ */
 static void child_closes(void)
 {
 	child_need(uv_loop_fork(&parents.loop), 0);

@@ -362,8 +362,10 @@ static bool same(uint64_t steps)
 	return true;
 }
 
-/* With our timers a loop may sleep for less time than with libuv's, but not for more. It must
- * not sleep for ever if libuv's does not. */
+/*
+ * Returns whether our loop sleeps as it should. With our timers a loop may sleep for less time than
+ * with libuv's, but not for more. It must not sleep for ever if libuv's does not.
+ */
 static bool sleeps_right(void)
 {
 	unsigned theirs = (unsigned)backend_timeout(&side[0]);

@@ -290,7 +290,7 @@ static void on_worker(struct tw_handle self, void *arg)
 
 static const struct tw_kind worker_kind = TW_KIND(on_worker, NULL);
 
-/* Each pinned worker must be allowed on exactly the CPUs of its engine. */
+/* Checks that each pinned worker is allowed on exactly the CPUs of its engine. */
 static void pinned_check(uint32_t rule, uint32_t engines)
 {
 	struct tw_group *group = group_open(engines, rule, TW_GROUP_PINNED);

@@ -85,8 +85,8 @@ void model_as(unsigned thread, void (*step)(void));
 unsigned model_choose(unsigned count);
 
 /*
- * The calling fiber waits until all others have ended or wait for something. It then sees all that
- * they did, as after a long time.
+ * Waits until all other fibers have ended or wait for something. The calling fiber then sees
+ * everything that they did, as after a long time.
  */
 void model_wait_idle(void);
 

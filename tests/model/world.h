@@ -89,7 +89,7 @@ void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t dea
 /* Does all that a worker's thread does, from its beginning to its end. */
 void world_work(void);
 
-/* The calling thread makes one turn as the worker. Another thread may make the next turn. */
+/* Makes one turn as the worker, on the calling thread. Another thread may make the next turn. */
 void world_turn(void);
 
 /*

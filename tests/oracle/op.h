@@ -119,14 +119,16 @@ struct sequence {
 	struct op op[SEQUENCE_OPS_MAX];
 };
 
-/* decode.c: any bytes make a sequence. */
+/* decode.c: makes a sequence from bytes. Any bytes make one. */
 void sequence_decode(struct sequence *ret_sequence, const uint8_t *bytes, size_t count);
 /* decode.c: makes the bytes of a seed. Returns how many. */
 enum { SEED_BYTES_MAX = 600 };
 size_t seed_bytes(uint64_t seed, uint8_t *ret_bytes);
 
-/* text.c: one operation a line, `#` begins a comment. Read returns
- * the number of the first wrong line, or 0. */
+/*
+ * text.c: print and read a sequence as text, one operation in a line; `#` begins a comment. Read
+ * returns the number of the first wrong line, or 0.
+ */
 void sequence_print(const struct sequence *sequence, FILE *file);
 void op_print(const struct op *op, FILE *file);
 int sequence_read(struct sequence *ret_sequence, FILE *file);

@@ -175,11 +175,11 @@ void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
-/* many.c: batches. Each added item asks the model, and then the engine gets one call. */
+/* many.c: begins a batch. Each item that is added asks the model; then the engine gets one call. */
 void play_many_begin(struct play *play);
 void play_many_add(struct play *play, const struct scheduling *what);
 void play_many_add_handle(struct play *play, int id);
-/* These make no call if the batch is empty. */
+/* Make the call of the batch, or none if the batch is empty. */
 void play_many_schedule(struct play *play, bool by_delay);
 void play_many_cancel(struct play *play);
 

@@ -33,7 +33,7 @@ static bool goes_wrong(const struct sequence *candidate, struct failure *ret_fai
 	return true;
 }
 
-/* If the candidate fails, it replaces the sequence. Returns true if it did. */
+/* Tries a candidate. If it fails, it replaces the sequence. Returns true if it did. */
 static bool replace(struct shrinking *shrinking, const struct sequence *candidate)
 {
 	struct failure failure;

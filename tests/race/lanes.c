@@ -3,12 +3,12 @@
  * Busy lanes, whose pushes have no fence (turn/sleep.c). usage: race_lanes [seconds] [seed]
  * [threads]. Each of the two parts gets half of the time.
  *
- * Part `wakes`. One thread makes its lane busy. By a schedule or a reschedule, it gives the worker
- * one timeout after the other that is due at once, and waits for each. The worker has nothing else
- * to do and falls asleep each time. No other thread would ever wake it, so a lost wake-up is a
- * hang, which the program reports. Before each timeout the thread makes pairs of schedule and
- * cancel. They keep the two cache lines on which the threads race in the caches: the worker has
- * just read the tail, and the thread has just read wake_before_ns.
+ * Part `wakes`. One thread makes its lane busy. It gives the worker one timeout after the other,
+ * each due at once, by a schedule or a reschedule, and waits for each to run. The worker has
+ * nothing else to do and falls asleep each time. No other thread would ever wake it, so a lost
+ * wake-up is a hang, which the program reports. Before each timeout the thread makes pairs of
+ * schedule and cancel. They make the race likely, because then both threads have its two fields in
+ * their caches: the worker has just read the tail, and the thread has just read wake_before_ns.
  *
  * Part `bursts`. Several threads push more than a thousand timeouts at a time, which are due at
  * once, soon, or never. Each cancels its own and those of others, before and after the transfer,

@@ -60,13 +60,13 @@ struct books {
 extern struct books books;
 extern struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 
-/* engines.c: the engines, which are renewed from time to time while the seats work. */
+/* engines.c: opens the engines, which are renewed from time to time while the seats work. */
 void engines_open(void);
 /* Stops one engine, checks its counters and that all its items have ended, and creates it again. */
 void engine_renew(uint32_t number);
 /* Does the same without creating the engine again. */
 void engines_close(void);
-/* While a thread holds the engines, they must not be destroyed. They may be stopped. */
+/* Holds the engines. While a thread holds them, they must not be destroyed, but may be stopped. */
 void engines_hold(void);
 void engines_release(void);
 struct tw_engine *engine_of(uint32_t number);
@@ -81,7 +81,7 @@ tw_unexpired_hook item_hand_back;
 /* Prints how late timeouts were since the last call, in one line. */
 void lateness_tell(void);
 
-/* seats.c: threads that come and go. */
+/* seats.c: starts the threads of the seats, which come and go. */
 void seats_open(uint64_t seed);
 void seats_close(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several calls for one timer in one batch, and calls and runs that come during its commit. The
- * test makes each step itself, and the store calls it in the middle of a commit.
+ * Tests several calls for one timer in one batch, and calls and runs that come during the commit of
+ * that batch. The test makes each step itself. In the middle of a commit the store calls a function
+ * of the test.
  *
  * Seen to fail: each test, on the code before its defect was fixed. The comments of the tests
  * describe what that code did.

@@ -190,8 +190,8 @@ static struct tw_durable_store store_open(const char *path)
 }
 
 /*
- * The trim removes two letters by their age, and two more by the limit on their number. Returns
- * false if the disk did not die.
+ * Removes dead letters by a trim, during which the disk dies. The trim removes two letters by their
+ * age, and two more by the limit on their number. Returns false if the disk did not die.
  */
 static bool trim_dies(uint64_t nth)
 {

@@ -92,7 +92,10 @@ enum memory_state {
 	MEMORY_REVOKED = 12, /* cancelled by this process, but its row must still be deleted */
 };
 
-/* Whether the process must still ask the server for something: a cancel, or to give a row back. */
+/*
+ * The progress of something that the process must ask the server for: a cancel, or to give a row
+ * back.
+ */
 enum wanted {
 	WANTED_NOT = 0,
 	WANTED = 1,

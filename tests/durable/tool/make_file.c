@@ -82,7 +82,7 @@ static void bulk_put(void)
 	}
 }
 
-/* Timer i is due 100 s after timer i - 1. */
+/* Returns the deadline of timer i, which is due 100 s after timer i - 1. */
 static int64_t due_of(int i)
 {
 	return BEGIN_NS + i * 100 * SECOND;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The thread hook of `moved`. Faults of thread creation apply here too. */
+/* Creates a thread: the thread hook of `moved`. Faults of thread creation apply here too. */
 static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attributes;

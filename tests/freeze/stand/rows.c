@@ -306,7 +306,7 @@ static void attempt_stop_and_end(void)
 	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back_and_end, NULL, 0));
 }
 
-/* The thread attaches each time its stock is used up, so that attach must fill the stock. */
+/* Attaches, then schedules. Each time the thread's stock is used up, the attach must fill it. */
 static void attempt_attach(void)
 {
 	ARMED((void)tw_thread_attach());

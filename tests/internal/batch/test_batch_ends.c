@@ -74,8 +74,10 @@ Test(batch_ends, without_memory_the_rest_is_rejected)
 	free(errors);
 }
 
-/* This allocator has a cancellation point. A thread with a pending pthread_cancel would end in
- * it. */
+/*
+ * Allocates, and has a cancellation point, at which a thread with a pending pthread_cancel would
+ * end.
+ */
 static void *cancellable_allocate(void *context, size_t bytes, size_t align)
 {
 	void *memory = NULL;

@@ -97,7 +97,7 @@ static void schedule_other(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
-/* The deadline is never, so this push wakes no thread whenever it comes. */
+/* Schedules a timeout whose deadline is never, so this push wakes no thread whenever it comes. */
 static void schedule_never(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);

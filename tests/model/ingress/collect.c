@@ -24,7 +24,7 @@
 static struct probe one, two, three;
 static struct tw_engine *other;
 
-/* The worker checks its whole wheel after each turn. */
+/* Returns options with which the worker checks its whole wheel after each turn. */
 static struct tw_options options_checked(void)
 {
 	struct tw_options options = world_options();

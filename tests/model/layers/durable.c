@@ -290,7 +290,10 @@ MODEL_HARNESS(durable_find,
 	      .setup = open_empty, .thread = {find, make_and_free}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* The next harnesses: the sleep of the I/O thread. `seen`: it has taken the staged timer. */
+/*
+ * The next harnesses: the sleep of the I/O thread. `seen` is set when that thread has taken the
+ * staged timer.
+ */
 static bool seen;
 
 static void stage(void)

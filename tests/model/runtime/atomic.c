@@ -175,8 +175,8 @@ static void store_see(struct store *store)
 }
 
 /*
- * The two halves of a double swap are one store. A fiber that has acquired one half must not read
- * an older other half.
+ * Handles that the fiber has acquired one half of a double swap. The two halves are one store, so
+ * the fiber must not read an older other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
@@ -370,7 +370,7 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 	fiber_tick(fiber_self());
 }
 
-/* A read-modify-write puts its store directly after the last store, which it has read. */
+/* Adds the store of a read-modify-write directly after the last store, which it has read. */
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
 	struct model_clock handed_on = object->store[object->count - 1].publishes;

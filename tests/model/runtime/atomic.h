@@ -61,7 +61,7 @@ void atomic_pairs_see(void);
 /* fence.c */
 void atomic_fence(atomic_order order, const void *pc);
 
-/* ConcurrencyKit's fences: one orders only stores, the other only loads. */
+/* Apply ConcurrencyKit's fences: one orders only stores, the other only loads. */
 void atomic_fence_stores(void);
 void atomic_fence_loads(void);
 

@@ -307,7 +307,10 @@ static void search_random(void)
 	}
 }
 
-/* `text` is "number:taken,number:taken", or "-" for the run without any choice. */
+/*
+ * Replays a run. `text` has its choices as "number:taken,number:taken"; "-" stands for the run
+ * without any choice.
+ */
 static void replay(const char *text)
 {
 	char *end;

@@ -489,7 +489,7 @@ void urcu_bp_register_thread(void)
 {
 }
 
-/* The library's code requires this function. No harness forks. */
+/* Does nothing. The library's code requires this function, but no harness forks. */
 void urcu_bp_before_fork(void)
 {
 }

@@ -120,7 +120,7 @@ static void later_or_expired(void)
 	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
-/* The same while another thread cancels. The cancel must count in the engine of the timeout. */
+/* Does the same after another thread has cancelled, which must count in the timeout's engine. */
 static void later_expired_or_cancelled(void)
 {
 	if (one.outcome == TW_CANCEL_DONE)
@@ -513,7 +513,7 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 
 /* The next harnesses: the worker's sleep. A thread that is not woken sleeps for ever. */
 
-/* After a push that was not linked in time, the worker looks again; this waits for such looks. */
+/* Waits for the looks by which the worker finds a push that was not linked in time. */
 static void second_look_wait(void)
 {
 	static _Atomic uint32_t nobody;
@@ -532,7 +532,7 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-/* If the reschedule to LATER_NS came last, its deadline holds and the timeout need not run yet. */
+/* Checks that the timeout ran, or has the deadline LATER_NS because that reschedule came last. */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -562,7 +562,9 @@ static void open_ten_ticks(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The worker sleeps until the deadline of `two`. A reschedule to a later time need not wake it. */
+/*
+ * Opens with a worker that sleeps until `two` is due. A later deadline of `one` need not wake it.
+ */
 static void open_asleep(void)
 {
 	open_far();

@@ -11,8 +11,8 @@
 enum { ACCOUNT_EXIT_CODE = 65 };
 
 /*
- * From this call on, this process checks the account when it exits, and so does a child that it
- * forks.
+ * Makes this process check the account when it exits. So does a child that it forks after this
+ * call.
  */
 void account_begin(void);
 

@@ -22,7 +22,7 @@ size_t dues_put(const struct tw_due *due, size_t count);
 /* The main function of a thread: runs dues until the executor is closed and empty. */
 void *dues_main(void *argument);
 
-/* After this call no dues may be put in. */
+/* Closes the executor. After this call no dues may be put in. */
 void dues_close(void);
 
 /* A dispatch hook that takes as many dues as fit. */

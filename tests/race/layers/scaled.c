@@ -230,7 +230,8 @@ static void life_account(const struct life *life)
 }
 
 /*
- * All pending timeouts must run without another call. If they do not, the watchdog ends the wait.
+ * Waits until all pending timeouts have run, which they must do without another call. If they do
+ * not, the watchdog ends the wait.
  */
 static void await_all(void)
 {

@@ -208,7 +208,10 @@ static int64_t call_flush(struct tour *tour)
 	return tw_engine_flush(tour->fixture.engine, TW_NEVER);
 }
 
-/* The finaliser of a cancel may stop the engine, so a test of its own makes that call. */
+/*
+ * Stops the engine. The finaliser of a cancel may do so, therefore a test of its own makes that
+ * call.
+ */
 static int64_t call_stop(struct tour *tour)
 {
 	if (tour->place == IN_CANCEL)

@@ -164,7 +164,7 @@ Test(callback_calls, in_the_finaliser_of_a_cancel)
 	tour_close(&tour);
 }
 
-/* The cancelling thread is not the worker, so the finaliser may stop the engine. */
+/* Stops the engine, which the finaliser may do because the cancelling thread is not the worker. */
 static void on_stop_end(void *arg, enum tw_end end)
 {
 	struct tour *own = arg;
@@ -190,7 +190,10 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	fixture_close(&tour.fixture);
 }
 
-/* The function's name must be at the start of the call's name, or after a comma. */
+/*
+ * Returns whether the call has this function's name: at the start of the call's name, or after a
+ * comma.
+ */
 static bool named(const struct call *call, const char *name)
 {
 	size_t length = strlen(name);

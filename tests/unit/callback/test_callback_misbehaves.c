@@ -270,7 +270,7 @@ Test(callback_misbehaves, flush_in_a_destructor_of_a_dead_worker_returns)
 
 static asleep_thread flushing;
 
-/* If the worker dies while a flush waits for it, the flush must be notified. */
+/* Ends the worker's thread while a flush waits for it. The flush must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
 	struct gate *gate = arg;

@@ -148,7 +148,10 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 					 &scene.runs, NULL),
 			  0);
 		for (int i = 1; i <= 10; i++) {
-			/* The limit ends the poll even if the test fails. */
+			/*
+			 * The budget of 100 callbacks ends the poll even if the library has the
+			 * defect.
+			 */
 			check_int(tw_engine_poll(scene.fixture.engine, 100), 1);
 			check_int(scene.runs, i);
 			check_int(tw_engine_next_due(scene.fixture.engine), 0);

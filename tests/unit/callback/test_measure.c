@@ -103,8 +103,10 @@ Test(measure, one_after_the_other)
 
 enum { MANY = 32768 };
 
-/* The engine samples one of 32 runs, at random. The bounds of the check are five standard
- * deviations away. */
+/*
+ * Checks the number of samples. The engine samples one of 32 runs, at random. The bounds are five
+ * standard deviations away.
+ */
 static void samples_check(struct tw_options *options)
 {
 	struct work work = {.run_ns = 777, .end_ns = 111};
@@ -145,7 +147,7 @@ Test(measure, samples_beside_the_watch)
 	samples_check(&options);
 }
 
-/* The time of the hook for slow runs must not count for any run. */
+/* Takes long. The time of this hook for slow runs must not count for any run. */
 static void long_hook(void *context, const struct tw_slow *slow)
 {
 	(void)slow;

@@ -321,8 +321,10 @@ Test(slow, a_run_in_an_executor_looks_first)
 	executor_release(&fixture, &gate, thread);
 }
 
-/* A run inside another run, on the same thread. The inner run's time must count for the outer
- * run. */
+/*
+ * Runs another timeout inside its own run, on the same thread. The inner run's time must count for
+ * the outer run.
+ */
 static void on_outer(struct tw_handle self, void *arg)
 {
 	struct work *work = arg;

@@ -114,7 +114,7 @@ Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 	check_int(tw_timeout_state(inside.own), TW_STATE_CANCELLED);
 }
 
-/* Another thread checks for slow runs while the owner of a loop is in its callback. */
+/* Checks for slow runs on another thread, while the owner of a loop is in its callback. */
 static void *watch_main(void *unused)
 {
 	(void)unused;

@@ -119,7 +119,7 @@ Test(default_engine, a_stop_waits_for_the_end_of_the_thread)
 	stop();
 }
 
-/* A destructor on the worker's own thread calls stop. Stop must not wait for its own thread. */
+/* Calls stop in a destructor on the worker's own thread. Stop must not wait for that thread. */
 static void end_with_a_stop(void *unused)
 {
 	(void)unused;

@@ -48,7 +48,7 @@ static void scarce_open(struct scarce *scarce)
 	check_int(tw_engine_pending(scarce->engine), 1);
 }
 
-/* Each thread that hands timeouts back must count as the worker meanwhile. */
+/* Checks that each thread that hands timeouts back counts as the worker meanwhile. */
 static void on_scarce_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			   void *arg, int64_t remaining_ns)
 {
@@ -148,8 +148,10 @@ static void check_nothing_lost(void (*round)(void))
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-/* Timeouts that were cancelled before their transfer are in ingress at the stop. They must not
- * be handed back. */
+/*
+ * Stops with timeouts in ingress that were cancelled before their transfer. They must not be handed
+ * back.
+ */
 static void ingress_round(void)
 {
 	struct fixture fixture;

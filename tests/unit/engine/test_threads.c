@@ -10,7 +10,7 @@ static struct fixture fixture;
 static atomic_int failures;
 static atomic_int runs;
 
-/* A thread that schedules, cancels some of its timeouts, and ends at once. */
+/* Schedules, cancels some of its timeouts, and ends its thread at once. */
 static void *short_life(void *arg)
 {
 	struct tw_handle handle = {0};

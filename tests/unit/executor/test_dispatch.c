@@ -284,7 +284,7 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* A pool of one thread, which runs each timeout as soon as it gets it. */
+/* Runs each timeout as soon as it gets it: a pool of one thread. */
 static void *pool_main(void *arg)
 {
 	atomic_int *stop = arg;

@@ -132,8 +132,10 @@ Test(executor_glib, destroyed_in_its_own_thread)
 	scene_end(&scene, own);
 }
 
-/* The child has none of the pool's threads, and at the fork one of them may have held the pool's
- * lock. */
+/*
+ * Uses the executor in a child. The child has none of the pool's threads, and at the fork one of
+ * them may have held the pool's lock.
+ */
 static void child_without_threads(void)
 {
 	const struct tw_due due = {.kind = &scene_kind};

@@ -330,7 +330,10 @@ Test(requeue, requeued_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* An owner-only timeout that the executor has rejected must still be owner-only. */
+/*
+ * Cancels on another thread. In the next test an owner-only timeout that the executor has rejected
+ * must still be owner-only.
+ */
 static void *cancel_main(void *handle)
 {
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);

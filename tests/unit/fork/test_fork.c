@@ -66,7 +66,7 @@ static void child_destroys(void)
 	child_need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
-/* A normal exit runs the destructors of thread data and of the library. */
+/* Ends the child normally, which runs the destructors of thread data and of the library. */
 static void child_exits(void)
 {
 	child_uses_the_engine();

@@ -212,7 +212,9 @@ Test(reinit, keeps_what_is_in_the_wheel)
 	close_untouched(1);
 }
 
-/* The worker is held, so the timeouts stay in the rings. */
+/*
+ * Takes over an engine whose worker is held in the parent, so the timeouts are still in the rings.
+ */
 static void child_goes_on_beside_a_run(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -289,7 +291,7 @@ Test(reinit, what_was_due_meanwhile_runs_at_once)
 	close_untouched(1);
 }
 
-/* An executor that accepts timeouts and does not begin their runs. */
+/* Accepts all timeouts, and does not begin their runs. */
 static size_t accept_all(void *context, const struct tw_due *due, size_t count)
 {
 	*(struct tw_due *)context = due[0];
@@ -429,7 +431,7 @@ Test(reinit, memory_of_threads_that_are_gone)
 	close_untouched(1);
 }
 
-/* Each kept timeout must keep its place under the limit. */
+/* Checks that each kept timeout keeps its place under the limit. */
 static void child_is_full(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);

@@ -152,7 +152,7 @@ static void on_stand(struct tw_handle self, void *arg)
 
 static const struct tw_kind standing_kind = TW_KIND(on_stand, NULL);
 
-/* Each deadline must be at a point of the grid, or later by at most the jitter. */
+/* Checks that each deadline is at a point of the grid, or later by at most the jitter. */
 static void child_keeps_its_points(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};

@@ -279,7 +279,9 @@ Test(reinit_rejections, another_thread_has_used_the_library)
 	close_used();
 }
 
-/* The first allocation is the new wheel's own memory, so this take-over must fail. */
+/*
+ * Tries a take-over that must fail, because its first allocation fails: the new wheel's own memory.
+ */
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
@@ -295,8 +297,10 @@ static void child_lacks_memory(void)
 	child_takes_over();
 }
 
-/* Later allocations may fail, because the engine can work without memory for slot entries and
- * rings. */
+/*
+ * Lets later allocations fail. The take-over succeeds, because the engine can work without memory
+ * for slot entries and rings.
+ */
 static void child_lacks_memory_later(void)
 {
 	fault_arm(&memory, 2, 1000);

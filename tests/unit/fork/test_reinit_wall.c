@@ -199,8 +199,10 @@ Test(reinit_wall, a_run_of_the_parents_is_left_out)
 	fixture_close(&fixture);
 }
 
-/* A timeout at a date that was rescheduled keeps its new deadline. Steps of the wall clock no
- * longer move it. */
+/*
+ * Checks that a timeout at a date that was rescheduled keeps its new deadline. Steps of the wall
+ * clock no longer move it.
+ */
 static void child_keeps_the_deadline(void)
 {
 	child_need(tw_clock_set_wall(fixture.clock, 200 * HOUR_NS), 0);

@@ -81,7 +81,7 @@ Test(group_fork, one_is_taken_over)
 	group_close();
 }
 
-/* When the child has taken over all engines, the group must work like any other. */
+/* Takes over all engines. Then the group must work like any other. */
 static void child_takes_all(void)
 {
 	int outcomes[THREE];

@@ -164,7 +164,7 @@ Test(keyed_callbacks, hook_may_schedule_but_not_destroy_its_table)
 }
 
 /*
- * If a callback ends its thread, its entry must end too. The engine is then in the state FAILED,
+ * Ends its thread in the callback. The entry must end too. The engine is then in the state FAILED,
  * and stop must end the other entries.
  */
 static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
@@ -196,8 +196,8 @@ Test(keyed_callbacks, a_callback_that_ends_its_thread)
 }
 
 /*
- * If a hook ends its thread, its entry must still be released. The call that ran the hook does not
- * return.
+ * Ends its thread in the hook. The entry must still be released. The call that ran the hook does
+ * not return.
  */
 static void on_end_exit(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
 {

@@ -26,7 +26,9 @@ static void on_end_fork(const struct tw_keyed_self *self, void *arg, enum tw_key
 
 static const struct tw_keyed_kind forking_kind = TW_KEYED_KIND(on_item, on_end_fork);
 
-/* The child's own tables must work. Their reclaimer must find only their own entries. */
+/*
+ * Uses a table of the child's own, which must work. Its reclaimer must find only its own entries.
+ */
 static void child_uses_another(void)
 {
 	struct tw_engine *engine = NULL;

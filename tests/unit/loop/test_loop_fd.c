@@ -167,7 +167,7 @@ static void *other_body(void *arg)
 }
 
 /*
- * Another thread makes `call`. The descriptor must become readable, and the poll must return
+ * Makes `call` on another thread. The descriptor must become readable, and the poll must return
  * `polled`.
  */
 static void woken_by(struct other *other, int (*call)(struct other *other), int64_t polled)
@@ -302,7 +302,7 @@ static void polls_until(struct other *other, int runs)
 }
 
 /*
- * With each clock of the system, the descriptor must be readable in time by that clock, for
+ * Checks, with one clock of the system, that the descriptor is readable in time by that clock, for
  * timeouts of the owner and of another thread.
  */
 static void clock_wakes(enum tw_clock_type type, uint32_t wheel)

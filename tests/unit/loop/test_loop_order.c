@@ -104,8 +104,10 @@ Test(loop_order, order_holds_in_brackets_and_outside)
 	by_turns(1, 5 * NS_PER_MS);
 }
 
-/* A poll counts as a bracket. Timeouts that its callbacks schedule must run after those that
- * were pushed before. */
+/*
+ * Schedules in a callback of a poll, which counts as a bracket. Its timeouts must run after those
+ * that were pushed before the poll.
+ */
 static void on_push_first(struct tw_handle self, void *arg)
 {
 	on_expire(self, arg);
@@ -199,7 +201,10 @@ Test(loop_order, of_first_runs_of_periodic_timeouts)
 	check_ran(29);
 }
 
-/* The block of each cancelled timeout is used again, by the second timeout after it. */
+/*
+ * Schedules and cancels on another thread. The block of each cancelled timeout is used again, by
+ * the second timeout after it.
+ */
 static void *other_main(void *arg)
 {
 	(void)arg;

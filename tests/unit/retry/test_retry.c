@@ -310,7 +310,7 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
-/* An executor that accepts or rejects. If it rejects an attempt, its policy drops the task. */
+/* Accepts or rejects attempts. If an attempt is rejected, the engine's policy drops the task. */
 static size_t reject_some(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
@@ -424,7 +424,7 @@ Test(retry, full_engine_keeps_a_waiting_task)
 /* The result of the call that was made inside an attempt or a hook. */
 static atomic_int inner_code;
 
-/* If an attempt schedules a timeout, its own task must keep its place under the limit. */
+/* Schedules a timeout inside an attempt. The task must keep its place under the limit. */
 static int on_scheduling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct job *job = arg;
@@ -455,8 +455,9 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	scene_end(&scene);
 }
 
-/* A hook that cancels its own task. Inside the hook, calls must not yet report the task as
- * ended. */
+/*
+ * Cancels its own task in the hook. Inside the hook, calls must not yet report the task as ended.
+ */
 static void on_cancelling_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct job *job = arg;

@@ -173,7 +173,10 @@ Test(retry_pending, drop_oldest_of_any_state)
 	scene_close(&fixture, queue);
 }
 
-/* If all tasks are inside attempts, none can be dropped, so one more task must be rejected. */
+/*
+ * Submits inside an attempt. If all tasks are inside attempts, none can be dropped, so one more
+ * task must be rejected.
+ */
 static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));

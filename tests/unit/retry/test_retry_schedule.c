@@ -195,8 +195,8 @@ Test(retry_schedule, growing_delays_stop_at_the_cap)
 }
 
 /*
- * A task whose delay never ends must keep its place until a caller ends it. Jitter must not shorten
- * the delay.
+ * Checks that a task whose delay never ends keeps its place until a caller ends it. Jitter must not
+ * shorten the delay.
  */
 static void never_waits(const struct tw_retry_schedule *schedule)
 {
@@ -276,8 +276,8 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 }
 
 /*
- * Each wait must be within its bounds, plus a tick. Some waits must be near each bound, and their
- * mean must be between.
+ * Checks the waits. Each must be within its bounds, plus a tick. Some must be near each bound, and
+ * their mean must be in between.
  */
 static void jitter_check(uint32_t percent)
 {

@@ -372,7 +372,7 @@ Test(retry_stop, stopped_in_an_executor)
 }
 
 /*
- * If an attempt ends its thread, the task must end as given up. The engine then fails, as after any
+ * Ends its thread in an attempt. The task must end as given up. The engine then fails, as after any
  * callback that ends the worker.
  */
 static int on_exiting_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)

@@ -134,7 +134,10 @@ Test(scaled_ends, stop_of_a_kind_hands_back)
 	fixture_close(&fixture);
 }
 
-/* The hook of the engine's stop must get the kind's timeouts, and the library's own two. */
+/*
+ * Counts hand-backs. The hook of the engine's stop must get the kind's timeouts, and the library's
+ * own two.
+ */
 static void ours_count(void *context, struct tw_handle handle, const struct tw_kind *kind,
 		       void *arg, int64_t remaining_ns)
 {

@@ -39,7 +39,7 @@ static void child_destroys(void)
 	child_need(tw_engine_destroy(forked.engine), 0);
 }
 
-/* The child takes over the engine, but not the kind, and makes a kind of its own. */
+/* Takes over the engine in the child, but not the kind, and makes a kind of the child's own. */
 static void child_takes_over(void)
 {
 	struct tw_scaled *scaled = NULL;

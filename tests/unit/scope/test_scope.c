@@ -308,8 +308,7 @@ Test(scope, finaliser_inside_the_end)
 	fixture_close(&fixture);
 }
 
-/* The finaliser frees the object that holds the handle. The handle must not be written after
- * that. */
+/* Frees the object that holds the handle. The handle must not be written after that. */
 static void on_free(void *arg, enum tw_end end)
 {
 	(void)end;

@@ -51,8 +51,10 @@ static struct {
 	bool put_aside; /* whether a callback has scheduled for the past, so for the next poll */
 } scene;
 
-/* Only in a loop are some deadlines in the past. A worker thread would run those timeouts while
- * the test makes the next operation. */
+/*
+ * Returns a random deadline. Some are in the past, but only in a loop. A worker thread would run
+ * such timeouts while the test makes the next operation.
+ */
 static int64_t random_deadline_ns(void)
 {
 	int64_t now_ns = scene.fixture.now_ns;

@@ -169,8 +169,10 @@ Test(pending, b06_leaks_on_stop)
 	fixture_close(&fixture);
 }
 
-/* A callback that schedules itself again, in its own place. It also tries a second schedule,
- * which must be rejected. */
+/*
+ * A timeout whose callback schedules it again, in its own place. The callback also tries a second
+ * schedule, which must be rejected.
+ */
 struct rearm {
 	struct tw_engine *engine;
 	atomic_int runs;

@@ -97,7 +97,10 @@ static int threads_alive(void)
 	return count;
 }
 
-/* For a moment after a join, the system may still list the thread. */
+/*
+ * Waits until the number of threads has fallen to `count`. For a moment after a join, the system
+ * may still list the thread.
+ */
 static bool threads_come_down_to(int count)
 {
 	for (int64_t begin_ns = monotonic_ns(); threads_alive() > count; sleep_ns(NS_PER_MS))

@@ -96,7 +96,7 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* Steps the wall clock. No callback is running, and a step back makes none run. */
+/* Steps the wall clock. No callback is running, and a step back makes no timeout run. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;
