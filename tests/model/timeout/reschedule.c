@@ -424,9 +424,7 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/*
-	 * If the reschedule has pushed the node, it is still in the queue. Otherwise `two` gets it.
-	 */
+	/* If the reschedule has pushed the node, the queue has it. Otherwise `two` gets it. */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
