@@ -131,8 +131,10 @@ Test(peers, cancel_all_from_a_callback)
 	fixture_close(&fixture);
 }
 
-/* A timeout with a delay of zero whose callback schedules it again. It must run once in each
- * turn, and each turn must end. */
+/*
+ * A timeout with a delay of zero, whose callback schedules it again. It must run once in each turn,
+ * and each turn must end.
+ */
 struct loop {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -210,7 +212,10 @@ Test(peers, huge_delays_are_never_first)
 	fixture_close(&fixture);
 }
 
-/* Two kinds: one whose callback frees its argument, and one whose finaliser does. */
+/*
+ * In the next test there are two kinds: one whose callback frees its argument, and one whose
+ * finaliser does.
+ */
 static atomic_int freed;
 
 static void on_free(struct tw_handle self, void *arg)
@@ -256,7 +261,7 @@ Test(peers, destroy_the_argument_from_its_callback)
 	check_int(freed, 601);
 }
 
-/* The callback of one timeout schedules many others. Each of those must run. */
+/* In the next test, the callback of one timeout schedules many others. Each of those must run. */
 struct fan {
 	struct tw_engine *engine;
 	atomic_int runs;

@@ -251,7 +251,10 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 	scene_close(&fixture, queue);
 }
 
-/* A failed timer operation is tried again with back-off. It must stay one pending timeout. */
+/*
+ * In the next test, a failed timer operation is tried again with back-off. It must stay one pending
+ * timeout.
+ */
 static const struct tw_retry_schedule back_off =
 	TW_RETRY_EXPONENTIAL(500 * NS_PER_MS, SECOND, 200, 0);
 static const struct tw_retry_kind back_off_kind = TW_RETRY_KIND(on_attempt, on_ended, &back_off, 0);

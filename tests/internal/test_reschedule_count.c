@@ -354,8 +354,10 @@ Test(reschedule_count, is_of_no_later_engine, .timeout = 100)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* The parent forks while one of its threads has rescheduled and not yet counted. The child's
- * counts must still be exact. */
+/*
+ * In the next test, the parent forks while one of its threads has rescheduled and not yet counted.
+ * The child's counts must still be exact.
+ */
 
 static struct fixture fixture;
 static struct tw_handle moved;

@@ -57,7 +57,7 @@ class Tool(unittest.TestCase):
     self.server.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; BEGIN; {TEXT} {FILL} COMMIT;")
 
   def run_tool(self, *words, address=None):
-    # Ids of deadlines before 1970 look like options.
+    # Ids of deadlines before 1970 begin with a minus sign, as options do.
     words = [word for part in words for word in (["--", part] if part[0] == "-" and part[1:2].isdigit() else [part])]
     return subprocess.run([TOOL, "--postgres", address or self.server.address, *words], capture_output=True, text=True, timeout=100, check=False)
 

@@ -120,7 +120,7 @@ class Tool(unittest.TestCase):
     self.redis.many(FILL)
 
   def run_tool(self, *words, address=None, environment=None):
-    # Ids of deadlines before 1970 look like options.
+    # Ids of deadlines before 1970 begin with a minus sign, as options do.
     words = [word for part in words for word in (["--", part] if part[0] == "-" and part[1:2].isdigit() else [part])]
     return subprocess.run([TOOL, "--redis", address or self.server.address, *words], capture_output=True, text=True, timeout=100, check=False,
                           env={**os.environ, **(environment or {})})

@@ -42,7 +42,7 @@ silent() {
   }
 }
 
-# reported PROGRAM SCENE: must report the race of the scene.
+# reported PROGRAM SCENE: ThreadSanitizer must report the race of the scene in this program.
 reported() {
   code=0
   $run "$folder/$1" "$2" > "$folder/said" 2>&1 || code=$?

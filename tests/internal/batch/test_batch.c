@@ -349,7 +349,7 @@ Test(batch, slack_as_by_single_calls)
 	fixture_close(&fixture);
 }
 
-/* Overdue timeouts of one batch must run in the order of the array. */
+/* In the next test, overdue timeouts of one batch must run in the order of the array. */
 static int order[FEW];
 static int ordered;
 

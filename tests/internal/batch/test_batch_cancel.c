@@ -239,8 +239,10 @@ Test(batch_cancel, after_stop_and_destroy)
 	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
 }
 
-/* Another thread cancels while stop hands timeouts back. Only stop's sweep may give these nodes
- * back. */
+/*
+ * In the next test, another thread cancels while stop hands timeouts back. Only stop's sweep may
+ * give these nodes back.
+ */
 static struct {
 	struct tw_handle handle[FEW];
 	int outcome[FEW];

@@ -223,8 +223,10 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 	end_handing_back(hand_back_quietly, &final_end_thread);
 }
 
-/* When the worker's thread ends, the destructors of its thread data must not count as the
- * worker. */
+/*
+ * The next test: when the worker's thread ends, the destructors of its thread data must not count
+ * as the worker.
+ */
 static struct {
 	pthread_key_t key;
 	struct tw_engine *engine;
@@ -341,8 +343,8 @@ Test(callback_misbehaves, a_hundred_thousand_of_one_callback_all_run)
 }
 
 /*
- * A callback blocks the worker for ten ticks of real time. Timeouts that become due meanwhile must
- * run once, and after that callback.
+ * In the next test, a callback blocks the worker for ten ticks of real time. Timeouts that become
+ * due meanwhile must run once, and after that callback.
  */
 struct held {
 	struct tw_engine *engine;

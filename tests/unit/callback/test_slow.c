@@ -120,8 +120,10 @@ Test(slow, statistics_tell_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* A producer checks for slow runs at the end of each unit of 64 schedules. The hook may
- * schedule, too. */
+/*
+ * In the next test, a producer checks for slow runs at the end of each unit of 64 schedules. The
+ * hook may schedule, too.
+ */
 static struct tw_engine *hook_engine;
 static struct tw_handle hook_handle;
 

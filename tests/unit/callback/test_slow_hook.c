@@ -153,7 +153,10 @@ Test(slow_hook, a_watch_tells_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* The parent's run continues in the parent. The child must notice only its own runs. */
+/*
+ * In the next test, the parent's run continues in the parent. The child must notice only its own
+ * runs.
+ */
 static struct work child_work = {.run_ns = SLOW_NS + 1};
 
 static void child_watches(void)

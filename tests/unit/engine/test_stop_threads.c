@@ -136,7 +136,7 @@ Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 	fixture_close(&fixture);
 }
 
-/* B11: if a callback blocks in a system call, stop must not disturb it. */
+/* In the next test (B11), a callback blocks in a system call, and stop must not disturb it. */
 struct sleeper {
 	sem_t entered;
 	atomic_int interrupted;
@@ -175,8 +175,10 @@ Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 	fixture_close(&fixture);
 }
 
-/* Producers schedule while another thread stops the engine. Each accepted timeout must end
- * exactly once. */
+/*
+ * In the next test, producers schedule while another thread stops the engine. Each accepted timeout
+ * must end exactly once.
+ */
 struct producer {
 	struct tw_engine *engine;
 	pthread_t thread;

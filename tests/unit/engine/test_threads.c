@@ -241,7 +241,7 @@ Test(threads, thread_may_outlive_many_engines)
 	check_int(failures, 0);
 }
 
-/* One thread schedules, and another one cancels. */
+/* In the next test, one thread schedules, and another one cancels. */
 enum { CROSS = 20000 };
 
 static struct tw_handle cross_handles[CROSS];

@@ -106,7 +106,10 @@ Test(executor_glib, no_resources_for_its_threads)
 	check_int(tw_glib_destroy(executor), 0);
 }
 
-/* A callback destroys its own executor. The destroy must not wait for its own thread. */
+/*
+ * In the next test, a callback destroys its own executor. The destroy must not wait for its own
+ * thread.
+ */
 static struct tw_glib *own;
 static atomic_int own_destroyed;
 

@@ -65,7 +65,7 @@ Test(executor_stop, stop_by_the_owner_returns_in_time)
 }
 
 /*
- * The thread of the next test that has stopped the engine and waits for the owner. The owner's own
+ * A thread that has stopped the engine, in the next test, and waits for the owner. The owner's own
  * stop must keep its own time limit.
  */
 static asleep_thread stopping;

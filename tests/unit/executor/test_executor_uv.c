@@ -201,8 +201,8 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 }
 
 /*
- * Timeouts that are with the executor at the fork belong to the parent. In the child they never
- * end, so the child's close must not wait for them.
+ * In the next test, timeouts that are with the executor at the fork belong to the parent. In the
+ * child they never end, so the child's close must not wait for them.
  */
 static struct tw_uv *own;
 static uv_loop_t own_loop;

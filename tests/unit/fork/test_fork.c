@@ -142,8 +142,10 @@ Test(fork, many_children_leave_the_parent_working)
 	close_used();
 }
 
-/* A callback forks and returns in the child, too. There its thread must end, and no timeout may
- * run or be finalised. */
+/*
+ * In the next test, a callback forks and returns in the child, too. There its thread must end, and
+ * no timeout may run or be finalised.
+ */
 static struct {
 	atomic_int ends_in_child; /* in memory that both processes share */
 	atomic_int forked;

@@ -141,7 +141,10 @@ Test(reinit, finalisers_of_what_was_pending)
 	check_int(other.finalised, 1);
 }
 
-/* The finaliser makes calls that must fail here, because the engine still belongs to the parent. */
+/*
+ * In the next test, the finaliser makes calls that must fail here, because the engine still belongs
+ * to the parent.
+ */
 static int codes[4];
 
 static void on_drop(void *arg, enum tw_end end)
@@ -326,7 +329,10 @@ Test(reinit, what_is_with_an_executor_has_ended)
 	fixture_close(&fixture);
 }
 
-/* Several threads of the parent schedule many timeouts. The child does not have these threads. */
+/*
+ * In the next test, several threads of the parent schedule many timeouts. The child does not have
+ * these threads.
+ */
 
 static struct probe probes[MANY];
 
@@ -458,7 +464,10 @@ Test(reinit, kept_timeouts_count_towards_the_limit)
 	close_untouched(1);
 }
 
-/* At the fork the parent is in a slow run, which the child must not count as its own. */
+/*
+ * The next test: at the fork the parent is in a slow run, which the child must not count as its
+ * own.
+ */
 static atomic_int told;
 
 static void on_slow(void *context, const struct tw_slow *slow)
@@ -531,7 +540,7 @@ Test(reinit, child_notices_only_its_own_slow_runs)
 	close_untouched(1);
 }
 
-/* A child forks a child, and so on. Memory must not grow from one to the next. */
+/* In the next test, a child forks a child, and so on. Memory must not grow from one to the next. */
 static int depth;
 
 static void child_forks_on(void)

@@ -274,7 +274,10 @@ Test(reinit_periodic, dropped_chain_is_finalised_and_runs_no_more)
 	close_all();
 }
 
-/* Each chain has a block in addition to its node. No other timeout may get that block. */
+/*
+ * In the next test, each chain has a block in addition to its node. No other timeout may get that
+ * block.
+ */
 static struct probe probes[MANY];
 static struct tw_handle handles[MANY];
 

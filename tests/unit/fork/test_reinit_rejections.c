@@ -234,7 +234,7 @@ Test(reinit_rejections, child_forked_in_a_callback_is_rejected)
 	close_used();
 }
 
-/* Another thread of the child has used the library before the take-over. */
+/* In the next test, another thread of the child has used the library before the take-over. */
 static sem_t attached, detach, detached, end;
 
 static void *use_before(void *arg)

@@ -363,7 +363,7 @@ Test(group, thread_finds_its_engines_in_two_groups_in_turn)
 	group_close(two);
 }
 
-/* Inside a callback, the thread's engine must be the callback's own. */
+/* The next test: inside a callback, the thread's engine must be the callback's own. */
 struct inside {
 	struct tw_group *group;
 	struct tw_engine *engine;
@@ -472,8 +472,8 @@ Test(group, lazy_engines_start_one_by_one)
 }
 
 /*
- * Each loop has its own thread. Inside a bracket, a thread's engine must be that loop's, even if it
- * had another one before.
+ * In the next test, each loop has its own thread. Inside a bracket, a thread's engine must be that
+ * loop's, even if it had another one before.
  */
 struct owner {
 	struct tw_group *group;

@@ -62,8 +62,10 @@ Test(id, id_of_a_periodic_timeout_serves_all_runs)
 	fixture_close(&fixture);
 }
 
-/* The callback frees the object that holds the id. So the id must be stored before the callback
- * can run. */
+/*
+ * In the next test, the callback frees the object that holds the id. So the id must be stored
+ * before the callback can run.
+ */
 struct object {
 	tw_id id;
 	atomic_int *runs;

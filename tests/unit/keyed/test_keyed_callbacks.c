@@ -122,8 +122,8 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 }
 
 /*
- * If the entry has fired, the hook schedules the same key again, as a cache that refreshes its
- * entries does. Otherwise it tries to destroy the table.
+ * The next test: if the entry has fired, the hook schedules the same key again, as a cache that
+ * refreshes its entries does. Otherwise it tries to destroy the table.
  */
 static struct tw_keyed *hook_table;
 

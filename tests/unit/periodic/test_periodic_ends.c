@@ -283,7 +283,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	check_end(&probe, TW_END_UNEXPIRED);
 }
 
-/* The late hook is called instead of a run. The chain must continue. */
+/* In the next test, the late hook is called instead of a run. The chain must continue. */
 struct late {
 	int count;
 	struct tw_handle self;

@@ -357,7 +357,10 @@ Test(retry, rejected_by_an_executor)
 	}
 }
 
-/* A late hook is called instead of the callback, but the attempt must still be made. */
+/*
+ * In the next test, a late hook is called instead of the callback, but the attempt must still be
+ * made.
+ */
 static atomic_int late_hooks;
 
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *late_kind,

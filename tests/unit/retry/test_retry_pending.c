@@ -57,8 +57,8 @@ Test(retry_pending, full_queue_rejects_until_a_place_is_free)
 }
 
 /*
- * A task must keep its place from submit to end: while it waits, runs, is pending, and between
- * attempts.
+ * In the next test, a task must keep its place from submit to end: while it waits, runs, is
+ * pending, and between attempts.
  */
 static struct tw_retry *full_queue;
 static atomic_int inner_code;
@@ -204,8 +204,8 @@ Test(retry_pending, drop_oldest_spares_a_task_in_its_attempt)
 }
 
 /*
- * A dropped task's hook submits the next task, which drops another one, whose hook runs inside the
- * first, and so on. This recursion must end.
+ * In the next test, a dropped task's hook submits the next task, which drops another one, whose
+ * hook runs inside the first, and so on. This recursion must end.
  */
 static atomic_int hooks_inside, hooks_deepest;
 static int submit_next, submit_last;

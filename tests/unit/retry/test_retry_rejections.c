@@ -111,7 +111,10 @@ Test(retry_rejections, newer_structs_are_rejected_unless_their_tail_is_zero)
 	check_int(scene.job.ended, 1);
 }
 
-/* Sizes that are too large to be valid, with any contents, and the largest valid size. */
+/*
+ * The next test passes structs whose size is too large to be valid, with any contents, and one of
+ * the largest valid size.
+ */
 enum { MOST_BYTES = 4096 };
 
 Test(retry_rejections, sizes_beyond_the_most)

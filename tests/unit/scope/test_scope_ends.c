@@ -227,8 +227,10 @@ Test(scope_ends, destroyed_while_a_callback_runs)
 	fixture_close(&fixture);
 }
 
-/* In an executor, a callback that ends its scope must wait for other callbacks, but not for
- * itself. */
+/*
+ * The next test: in an executor, a callback that ends its scope must wait for other callbacks, but
+ * not for itself.
+ */
 struct own {
 	struct tw_scope *scope;
 	int said;
@@ -267,7 +269,10 @@ Test(scope_ends, callback_in_an_executor_does_not_wait_for_itself)
 	fixture_close(&fixture);
 }
 
-/* A timeout that an executor rejects is pending again, so a later end must cancel it. */
+/*
+ * In the next test, a timeout that an executor rejects is pending again, so a later end must cancel
+ * it.
+ */
 static struct tw_scope *requeued_scope;
 static atomic_int end_said;
 

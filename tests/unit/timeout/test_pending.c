@@ -221,8 +221,8 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 }
 
 /*
- * While the callback runs, no other schedule may get its timeout's place. The callback's own next
- * schedule must get it.
+ * The next test: while the callback runs, no other schedule may get its timeout's place. The
+ * callback's own next schedule must get it.
  */
 struct keeper {
 	struct tw_engine *engine;
@@ -263,8 +263,8 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 }
 
 /*
- * Two timeouts are due at once. The first callback cancels the other timeout, which must then no
- * longer count as pending.
+ * In the next test, two timeouts are due at once. The first callback cancels the other timeout,
+ * which must then no longer count as pending.
  */
 struct pair {
 	struct tw_engine *engine;

@@ -31,7 +31,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Random deadlines, with slack from less than a tick to many ticks. */
+/* The deadlines are random, with slack from less than a tick to many ticks. */
 Test(slack, run_lies_between_deadline_and_slack)
 {
 	static const int64_t slacks_ns[] = {1, NS_PER_MS / 3, NS_PER_MS, 7 * NS_PER_MS, NS_PER_S};
