@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded before libevent. If an event is added twice in a row, the second add does nothing. No
- * error shows this, because libevent permits deleting an event that was not added.
+ * A library that is preloaded before libevent. If an event is added twice in a row, the second add
+ * does nothing. No error shows this, because libevent permits deleting an event that was not added.
  */
 #include <dlfcn.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded before libevent. A delete removes the event, but reports that the event was not there.
+ * A library that is preloaded before libevent. A delete removes the event, but reports that the
+ * event was not there.
  */
 #include <dlfcn.h>
 

@@ -4,8 +4,9 @@
 Their arguments: TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]
 
 The last three are libraries that the tests preload. SLOW_CLOCK has a tw_engine_now that is a minute behind
-(slow_clock.c). LOSSY_EVENT has an event_del that denies what it has done (lossy_event.c). FORGETFUL_EVENT
-has an event_add that reports success but may do nothing (forgetful_event.c).
+(slow_clock.c). LOSSY_EVENT has an event_del that removes an event but reports that it was not there
+(lossy_event.c). FORGETFUL_EVENT has an event_add that reports success but may do nothing
+(forgetful_event.c).
 """
 import json
 import os

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded before the library. The program reads an engine's time that is a minute old, so every
- * callback looks early to it. The library itself reads the clock through another function.
+ * A library that is preloaded before tickwheel's. The program then reads an engine's time that is a
+ * minute old, so every callback looks early to it. The library itself reads the clock through
+ * another function.
  */
 #include <stdint.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf compare: the same operations by every engine, and what fails a comparison.
+"""Tests tickwheel-perf compare: it makes the same operations with every engine, and must report each
+difference.
 
 usage: test_compare.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]      as in perf_case.py
 

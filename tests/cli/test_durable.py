@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf durable: a short run with the installed servers makes a table and a picture that can be read.
+"""Tests tickwheel-perf durable: a short run with the installed servers must make a table and a picture that can
+be read.
 
-Seen to fail with these defects: a median of the wrong keeper; a ratio turned around; names of a picture on
-top of each other; a server left running.
+Seen to fail with these defects: the median is that of another store; a ratio is inverted; names in a picture
+overlap; a server is left running.
 
 usage: test_durable.py TICKWHEEL_PERF      as in perf_case.py
 """

@@ -2,8 +2,8 @@
 /*
  * The screen of tickwheel-perf top --durable: known figures must give exactly these lines.
  *
- * Seen to fail with these defects: two counters exchanged; a rate over the wrong time; an alarm for
- * old dead letters; a state without its alarm.
+ * Seen to fail with these defects: two counters are exchanged; a rate is computed over the wrong
+ * time; old dead letters cause an alarm; a state has no alarm.
  */
 #include "check.h"
 #include "top/durable_screen.h"
@@ -15,7 +15,7 @@
 static struct durable_view view;
 static struct top_text text;
 
-/* Two seconds in which 20,000 were scheduled and 300 ran. */
+/* Fills in the figures of two seconds in which 20,000 timers were scheduled and 300 ran. */
 static void view_make(void)
 {
 	view = (struct durable_view){

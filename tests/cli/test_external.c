@@ -80,7 +80,10 @@ Test(external, half_a_story_is_an_error)
 		check_int(outcome(scripts[i]), -EIO);
 }
 
-/* The program's further output fills the pipe, so a harness that waits for its end would hang. */
+/*
+ * After its error, the program fills the pipe with output. So a harness that waits for the
+ * program's end would hang.
+ */
 Test(external, an_error_does_not_wait_for_the_rest)
 {
 	check_int(outcome("echo nonsense 1; while :; do echo version 1; done"), -EIO);

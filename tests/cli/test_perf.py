@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf: exit codes, and the JSON that other programs read.
+"""Tests tickwheel-perf: its exit codes, and the JSON that other programs read.
 
 usage: test_perf.py TICKWHEEL_PERF [SLOW_CLOCK LOSSY_EVENT FORGETFUL_EVENT]      as in perf_case.py
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf plot: the pictures can be read, and a file without results is rejected.
+"""Tests tickwheel-perf plot: the pictures must be readable, and a file without results must be rejected.
 
 usage: test_plot.py TICKWHEEL_PERF [FOLDER]      the folder of the scripts, as seen from an installed program
 """
@@ -45,7 +45,7 @@ def producers():
 
 
 def late():
-  """Twelve engines with nearly the same figures, so that their names would be on top of each other."""
+  """Returns twelve engines with nearly the same figures, so that their names could overlap."""
   for i, engine in enumerate(("tickwheel", "mutex-wheel", "mutex-heap", "libevent-locked", "asio", "dpdk", "timerfd", "posix-timer", "netty-512",
                               "netty-65536", "jdk", "go")):
     yield row("light", engine, late={key: value * (1 + i / 100) for key, value in LATE.items()}, ratio=1, tick_ns=10000)
@@ -100,7 +100,7 @@ class Plot(Case):
       self.assertIn(row_["engine"], words["lateness-light.svg"])
 
   def test_places_follow_the_figures(self):
-    """In a chart of two lines, the second one must be higher where its figures are higher."""
+    """Draws a chart of two lines. The second line must be higher where its figures are higher."""
     root = xml.fromstring(self.drawn(pending())["pending.svg"])
     curves = [line for line in root.iter(SVG + "polyline") if len(line.get("points").split()) == 3 and line.get("stroke") in ("#0550ae", "#bc4c00")
               and line.get("points").startswith("90,")]
@@ -165,7 +165,9 @@ class Plot(Case):
 
   @unittest.skipIf(os.path.isabs(SCRIPT_FOLDER), "not seen from the program")
   def test_installed_elsewhere(self):
-    """The program finds its scripts in a tree that was moved as a whole. Without the scripts it says so."""
+    """The program must find its scripts in a tree that was moved as a whole. Without the scripts it must report
+    an error.
+    """
     build = os.path.dirname(os.path.abspath(PERF))
     folder = os.path.join(self.folder.name, "a", "b", "bin")
     scripts = os.path.join(folder, SCRIPT_FOLDER)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A peer that is a program of its own: what it reports to the harness (perf/peer/external.c).
+"""Tests a peer engine that is a program of its own: what it reports to the harness (perf/peer/external.c).
 
 usage: test_programs.py PROGRAM [WORD…]
 """

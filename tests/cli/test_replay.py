@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Replays in virtual time must give exactly the numbers that expect.py has computed without a wheel.
+"""Replays traces in virtual time. The results must be exactly the numbers that expect.py has computed without a
+wheel.
 
 usage: test_replay.py TICKWHEEL_PERF TRACE_FOLDER
 """

@@ -11,7 +11,7 @@
 
 static const double far_off = 1e9;
 
-/* Three repeats whose figures are 3, far off, and 4: the median is 4. */
+/* Makes three repeats whose figures are 3, far off, and 4. Their median is 4. */
 static void three_repeats(struct sample samples[3])
 {
 	static const double values[3] = {3, far_off, 4};

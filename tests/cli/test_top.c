@@ -3,9 +3,9 @@
  * The screen of tickwheel-perf top: known figures must give exactly these lines, on terminals of
  * several sizes.
  *
- * Seen to fail with these defects: a line longer than the terminal; a rate over the wrong time; a
- * unit that changes at the wrong place; a level that is left out; a bar without its style; an alarm
- * for old rejections.
+ * Seen to fail with these defects: a line is longer than the terminal; a rate is computed over the
+ * wrong time; a unit changes at the wrong value; a level is left out; a bar has no style; old
+ * rejections cause an alarm.
  */
 #include "check.h"
 #include "top/screen.h"
@@ -16,7 +16,10 @@
 static struct top_view view;
 static struct top_text text;
 
-/* Two seconds in which 20,000 were scheduled, 1,000 ran, and the worker woke 400 times. */
+/*
+ * Fills in the figures of two seconds in which 20,000 timeouts were scheduled, 1,000 ran, and the
+ * worker woke up 400 times.
+ */
 static void view_make(void)
 {
 	view = (struct top_view){

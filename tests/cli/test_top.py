@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-perf top: its figures add up. In a terminal of 80 x 24 its output stays inside, follows a change of
-size, and the terminal is restored, however the program ends. A recording is a picture that can be read.
+"""Tests tickwheel-perf top. Its figures must add up. In a terminal of 80 x 24 its output must stay inside and
+follow a change of size. However the program ends, the terminal must be restored. A recording must be a
+picture that can be read.
 
 usage: test_top.py TICKWHEEL_PERF      as in perf_case.py
 """
@@ -23,7 +24,7 @@ from perf_case import BAD_INPUT, Case, GOOD, LOST, PERF, perf
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/docs"))
-import check_pictures  # the rules for pictures, which a recording must keep as well
+import check_pictures  # has the rules for pictures, which apply to a recording as well
 
 LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "300")
 TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
@@ -116,7 +117,7 @@ class Figures(Case):
 
 @unittest.skipUnless(DURABLE, "built without durable timers")
 class Durable(Figures):
-  """A set of durable timers."""
+  """Tests with a set of durable timers."""
 
   def test_figures_add_up(self):
     frames, verdict = self.frames("--frames", "3", "--producers", "2", "--durable", self.folder.name)

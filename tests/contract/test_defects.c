@@ -3,18 +3,21 @@
  * Defects seen in other timer engines, with a test each. The names b14, b15 … are those of the list
  * in docs/internals/testing.md.
  *
- * Other tests: B1 test_stop_threads and race/, B2 B3 test_start and race/, B4 test_start, B5 B6 B9
- * B13 test_pending, B7 B11 test_stop_threads, B8 test_dispatch, B10 test_start_system, B12
- * test_limit_race, B15 test_netty, B20 test_wall_clock, B21 test_memory; B12 and B17 also in
- * tests/freeze.
+ * The other defects of that list have their tests in these files: B1 in test_stop_threads and
+ * race/, B2 and B3 in test_start and race/, B4 in test_start, B5, B6, B9 and B13 in test_pending,
+ * B7 and B11 in test_stop_threads, B8 in test_dispatch, B10 in test_start_system, B12 in
+ * test_limit_race, B15 in test_netty, B20 in test_wall_clock, B21 in test_memory. B12 and B17 also
+ * have tests in tests/freeze.
  *
- * Seen to fail: b15 with a schedule that rejects when 2^20 timeouts are in ingress; b17 with a
- * cancel that pushes a timeout to the cancel queue although it is still in ingress (freed twice;
- * tests/freeze/transfer.c has the other half, an entry made before the step to WHEELED); b18 with a
- * worker that sleeps after a full batch, and with one that transfers all entries before it expires
- * any; b19 with one generation for all timeouts that use a node; b14 with an ordered wheel that
- * does not sort; b16 with a worker that sleeps until the next tick, and with one that sleeps 25 ms
- * at most.
+ * Seen to fail with these defects:
+ * - b14: an ordered wheel does not sort;
+ * - b15: a schedule is rejected when 2^20 timeouts are in ingress;
+ * - b16: the worker sleeps only until the next tick, or for 25 ms at most;
+ * - b17: cancel pushes a timeout to the cancel queue although it is still in ingress, so it is
+ *   freed twice (tests/freeze/transfer.c has the other half: a slot entry made before the step to
+ *   WHEELED);
+ * - b18: the worker sleeps after a full batch, or transfers all entries before it expires any;
+ * - b19: all timeouts that use a node have the same generation.
  */
 #include "probe.h"
 
@@ -27,8 +30,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* B14, the defect: timeouts of one tick run in the order in which they were scheduled. They must
- * run by deadline. */
+/*
+ * Checks the order of runs. Defect B14: timeouts of one tick ran in the order in which they were
+ * scheduled. They must run by deadline.
+ */
 static void on_order(struct tw_handle self, void *arg)
 {
 	struct probe *probe = arg;
@@ -80,10 +85,10 @@ Test(defects, b14_inside_a_tick_by_deadline)
 		order_of_one_tick(wheels[i % 2], i / 2 % 2 != 0 ? TW_ENGINE_LOOP : 0, ticks[i / 4]);
 }
 
-/* B16, the defect: an idle engine wakes up at each tick, or keeps a core busy. */
+/* A test of defect B16: an idle engine woke up at each tick, or kept a core busy. */
 struct task {
 	char name[20];
-	char state; /* as the system reports it: S sleeps */
+	char state; /* the thread's state as the system reports it; S: it sleeps */
 	long long sleeps;
 };
 
@@ -179,8 +184,10 @@ Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 	fixture_close(&fixture);
 }
 
-/* B17, the defect: a cancel and the transfer put the same node into one queue twice, or a cancel
- * unlinks a node while the transfer moves it. */
+/*
+ * A test of defect B17: a cancel and the transfer put the same node into one queue twice, or a
+ * cancel unlinked a node while the transfer moved it.
+ */
 struct churn {
 	struct tw_engine *engine;
 	/* NULL except for the thread that moves the clock. */
@@ -307,8 +314,8 @@ Test(defects, b18_a_million_run_in_one_tick)
 }
 
 /*
- * The wheel has one due timeout, and 250,000 timeouts are in ingress. The due one must run after at
- * most one batch, however long ingress is.
+ * In the next test, the wheel has one due timeout, and 250,000 timeouts are in ingress. The due one
+ * must run after at most one batch, however long ingress is.
  */
 struct due_one {
 	struct tw_engine *engine;

@@ -97,8 +97,10 @@ Test(dpdk, timers_armed_by_all_threads_run_once_each)
 	fixture_close(&fixture);
 }
 
-/* The callback overwrites the storage of its own argument. The engine must not read it
- * afterwards. */
+/*
+ * In the next test, the callback overwrites the storage of its own argument. The engine must not
+ * read it afterwards.
+ */
 struct own_storage {
 	struct tw_kind kind;
 	char data[64];

@@ -26,8 +26,10 @@ Test(dubbo, every_bad_argument_is_rejected)
 	check_true(engine == NULL);
 }
 
-/* A C callback cannot throw. The nearest case is a callback that changes errno and overwrites
- * its parameters. */
+/*
+ * Changes errno and overwrites its parameters. This is the nearest case to a callback that throws,
+ * which a C callback cannot do.
+ */
 static void on_failing(struct tw_handle self, void *arg)
 {
 	memset(&self, 0, sizeof(self));

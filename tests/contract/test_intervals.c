@@ -3,9 +3,9 @@
  * The tests of tokio's suite for its interval, and of wahern's for periodic timeouts. They use the
  * numbers of those suites, in virtual time.
  *
- * Seen to fail: a skip whose next run counts from now (skip, primes); a delay whose next run counts
- * from the due point; a burst that leaves points out; a first run after a whole period; a reset
- * that does not move the grid.
+ * Seen to fail with these defects: with TW_MISSED_SKIP, the next run counts from now (skip,
+ * primes); with a fixed delay, the next run counts from the due point; with TW_MISSED_BURST, points
+ * are left out; the first run comes only after a whole period; a reset does not move the grid.
  */
 #include "../unit/periodic/periodic_scene.h"
 
@@ -139,8 +139,10 @@ static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t m
 	}
 }
 
-/* The next run must be at the first point of the grid that is not over, whichever points were
- * left out. */
+/*
+ * Checks that the next run is at the first point of the grid that is not over, whichever points
+ * were left out.
+ */
 static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -157,7 +159,10 @@ static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t miss
 		check_int(log->count, now_ns > 0 ? (now_ns - 1) / prime->period_ns : 0);
 }
 
-/* From wahern's suite: the periods are primes, and the clock moves by jumps of any size. */
+/*
+ * Repeats a test of wahern's suite: the periods are primes, and the clock moves by jumps of any
+ * size.
+ */
 static void primes(uint32_t missed)
 {
 	static struct prime prime[PRIMES];

@@ -4,10 +4,10 @@
  * timer waits 50 ms from the end of a run, unless the callback sets another wait ("adjusted"). Each
  * reset begins the wait again.
  *
- * Seen to fail: a chain that goes on after a cancel in its run; a reschedule that does not move the
- * next run or leaves the grid where it was (reset_before…); a wait from the start of a run
- * (reset_before…); a wait set by the callback that is ignored (adjust); a finaliser that runs twice
- * (cancel_destroys…).
+ * Seen to fail with these defects: a chain continues after a cancel in its run; a reschedule does
+ * not move the next run, or does not move the grid (reset_before…); the wait counts from the start
+ * of a run (reset_before…); a wait that the callback has set is ignored (adjust); a finaliser runs
+ * twice (cancel_destroys…).
  */
 #include "../unit/periodic/periodic_scene.h"
 
@@ -17,7 +17,7 @@ struct timer {
 	struct tw_handle handle;
 	atomic_int count, destroyed;
 	int64_t adjusted_ns; /* the wait that the callback sets; 0: none */
-	bool stops;          /* stops in its next run */
+	bool stops;          /* whether the timer stops in its next run */
 	int stopped;         /* the result of that stop */
 };
 

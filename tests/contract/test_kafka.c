@@ -8,7 +8,11 @@
 #include <string.h>
 
 struct timer {
-	int tries_wanted; /* the try that succeeds; each wait before it is twice as long */
+	/*
+	 * the number of the try that succeeds; each wait before it is twice as long as the previous
+	 * one
+	 */
+	int tries_wanted;
 	atomic_int runs;
 	atomic_int ended;
 	atomic_int end;
@@ -35,7 +39,7 @@ static void on_timer_end(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind timer_kind = TW_KEYED_KIND(on_timer, on_timer_end);
 
-/* Expired timeouts wait here until queue_run, as in the queue of an executor. */
+/* The queue in which expired timeouts wait until queue_run, as in the queue of an executor. */
 static struct tw_due queued[8];
 static size_t queued_count;
 

@@ -2,7 +2,7 @@
 /*
  * The tests of Netty's own suite for its HashedWheelTimer. They use its numbers, in virtual time.
  *
- * Seen to fail: b15 with a deadline that overflows.
+ * Seen to fail with this defect: a deadline overflows (b15).
  */
 #include "probe.h"
 
@@ -128,8 +128,10 @@ Test(netty, timer_should_expire_rearmed_three_times)
 	fixture_close(&fixture);
 }
 
-/* 100,000 timeouts of 125 ms, scheduled over one second at a tick of 200 ms. Each must run after
- * 125 ms at least and before 650 ms. */
+/*
+ * In the next test, 100,000 timeouts of 125 ms are scheduled over one second, at a tick of 200 ms.
+ * Each must run after 125 ms at least and before 650 ms.
+ */
 struct timed {
 	struct tw_engine *engine;
 	int64_t scheduled_ns;

@@ -74,8 +74,11 @@ static void actor_cancel(struct actor *actor, struct item *item)
 		atomic_fetch_add(&actor->wrong, 1);
 }
 
-/* The first actor moves the clock, so that time passes during operations. Both actors let the
- * worker catch up. Otherwise no timeout would expire before it is cancelled. */
+/*
+ * Makes an actor's step in time. The first actor moves the clock, so that time passes during
+ * operations. Both actors let the worker catch up. Otherwise no timeout would expire before it is
+ * cancelled.
+ */
 static void actor_step(struct actor *actor)
 {
 	actor->now_ns += 4 * NS_PER_MS;

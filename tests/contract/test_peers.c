@@ -39,7 +39,10 @@ static void on_peer(struct tw_handle self, void *arg)
 
 static const struct tw_kind peer_kind = TW_KIND(on_peer, NULL);
 
-/* `step_ns` is the time between the deadlines. If it is 0, all peers are in one slot. */
+/*
+ * Cancels one of several peers. `step_ns` is the time between their deadlines. If it is 0, all are
+ * in one slot.
+ */
 static void check_cancel_of_a_peer(int victim, int64_t step_ns)
 {
 	struct peer members[PEERS];
@@ -128,8 +131,10 @@ Test(peers, cancel_all_from_a_callback)
 	fixture_close(&fixture);
 }
 
-/* A timeout with a delay of zero whose callback schedules it again. It must run once in each
- * turn, and each turn must end. */
+/*
+ * A timeout with a delay of zero, whose callback schedules it again. It must run once in each turn,
+ * and each turn must end.
+ */
 struct loop {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -207,7 +212,10 @@ Test(peers, huge_delays_are_never_first)
 	fixture_close(&fixture);
 }
 
-/* Two kinds: one whose callback frees its argument, and one whose finaliser does. */
+/*
+ * In the next test there are two kinds: one whose callback frees its argument, and one whose
+ * finaliser does.
+ */
 static atomic_int freed;
 
 static void on_free(struct tw_handle self, void *arg)
@@ -253,7 +261,7 @@ Test(peers, destroy_the_argument_from_its_callback)
 	check_int(freed, 601);
 }
 
-/* The callback of one timeout schedules many others. Each of those must run. */
+/* In the next test, the callback of one timeout schedules many others. Each of those must run. */
 struct fan {
 	struct tw_engine *engine;
 	atomic_int runs;

@@ -3,10 +3,10 @@
  * Typical uses of single timeouts in servers, in virtual time: the timeout of a request, of an idle
  * connection, and of an election; an event loop without a thread; and a test in virtual time.
  *
- * Seen to fail: a cancel that reports done for an expired timeout; a stale handle that cancels the
- * timeout in its former memory; a reschedule that leaves the earlier deadline in force; an election
- * with a wait other than the one its callback has chosen; a loop that gets its next due time a tick
- * too late or too early.
+ * Seen to fail with these defects: a cancel reports done for an expired timeout; a stale handle
+ * cancels the timeout that now has its memory; a reschedule does not replace the earlier deadline;
+ * an election does not wait as long as its callback has chosen; a loop gets its next due time a
+ * tick too late or too early.
  */
 #include "footprint.h"
 #include "probe.h"
@@ -242,8 +242,10 @@ static void node_begin(struct node *node, struct fixture *fixture, uint64_t seed
 		0);
 }
 
-/* Each election must come one to two seconds after the previous one, or after `since_ns`. The
- * waits must differ. */
+/*
+ * Checks that each election comes one to two seconds after the previous one, or after `since_ns`,
+ * and that the waits differ.
+ */
 static void check_elections(const struct node *node, int64_t since_ns)
 {
 	check_true(node->at_ns[2] - node->at_ns[1] != node->at_ns[3] - node->at_ns[2]);
@@ -352,7 +354,7 @@ static bool readable(struct tw_engine *engine)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* Exactly the timeouts that are due by now must have run. */
+/* Checks that exactly the due timeouts have run. */
 static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t now_ns)
 {
 	int wrong = 0;

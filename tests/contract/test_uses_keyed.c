@@ -4,8 +4,8 @@
  * five seconds until it succeeds or is unregistered. Each URL has only one entry (Dubbo's
  * FailbackRegistry).
  *
- * Seen to fail: a second add that replaces the first; a key that is not free after one of the ends;
- * a hook that runs twice.
+ * Seen to fail with these defects: a second add replaces the first; a key is not free after one of
+ * the ends; a hook runs twice.
  */
 #include "../unit/keyed/keyed_scene.h"
 
@@ -26,7 +26,10 @@ static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 		item->again_ns[i] = RETRY_NS;
 }
 
-/* Each wait counts from the end of the previous try, and that try is up to a tick late. */
+/*
+ * Moves the clock to the next try. Each wait counts from the end of the previous try, and that try
+ * is up to a tick late.
+ */
 static void advance_to_try(struct fixture *fixture)
 {
 	fixture_advance(fixture, RETRY_NS + NS_PER_MS);
@@ -153,7 +156,7 @@ Test(uses_keyed, registry_retry_key_is_released_however_it_ends)
 	scene_close(&fixture, failed);
 }
 
-/* For the two ends that no call on the key causes: a drop and a stop. */
+/* Rejects all timeouts. Used for the two ends that no call on the key causes: a drop and a stop. */
 static size_t reject_all(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -3,9 +3,9 @@
  * Periodic timeouts as servers use them, in virtual time: heartbeats, reconnects with blocking
  * work, and the JDK's two rules for repeated tasks.
  *
- * Seen to fail: a delay that counts from the start of a run; a burst that leaves points out; a
- * first run after a whole period; a run that comes in spite of a cancel (heartbeat); a run that
- * begins while the previous one goes on (reconnect).
+ * Seen to fail with these defects: a delay counts from the start of a run; with TW_MISSED_BURST,
+ * points are left out; the first run comes only after a whole period; a run comes in spite of a
+ * cancel (heartbeat); a run begins before the previous one has ended (reconnect).
  */
 #include "../unit/periodic/periodic_scene.h"
 

@@ -5,7 +5,7 @@
  * client ends. Whatever ends a URL's chain, its copy must be released once, and its key must be
  * free.
  *
- * Seen to fail: a cancel during a try that does not end the chain.
+ * Seen to fail with this defect: a cancel during a try does not end the chain.
  */
 #include "probe.h"
 
@@ -159,7 +159,7 @@ Test(uses_registry, registry_with_an_outage)
 		released(&registrations[i], TW_KEYED_END_STOPPED, 0);
 }
 
-/* The executor rejects everything, and the engine drops the rejected timeouts. */
+/* Rejects everything. The engine drops the rejected timeouts. */
 static size_t reject(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -26,8 +26,10 @@ static const struct tw_retry_kind failback_kind =
 
 static struct call calls[CALLS];
 
-/* Call n succeeds with its n-th retry, counted from 1. The queue allows three retries, so calls
- * from the fourth on give up. */
+/*
+ * Makes calls. Call n succeeds with its n-th retry, counted from 1. The queue allows three retries,
+ * so calls from the fourth on give up.
+ */
 static void calls_init(struct fixture *fixture)
 {
 	for (int i = 0; i < CALLS; i++) {
@@ -38,8 +40,10 @@ static void calls_init(struct fixture *fixture)
 	}
 }
 
-/* All calls fail at once, and the queue gets them. `outcomes` receives the results of the
- * submits. */
+/*
+ * Lets all calls fail at once, so that they are submitted to the queue. `outcomes` receives the
+ * results of the submits.
+ */
 static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 {
 	for (int i = 0; i < CALLS; i++)
@@ -47,8 +51,10 @@ static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 						     &calls[i].handle);
 }
 
-/* The queue keeps PLACES calls, beginning with call `from`. The others have ended, or never
- * began. */
+/*
+ * Checks that the queue keeps PLACES calls, beginning with call `from`. The others have ended, or
+ * never began.
+ */
 static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int from)
 {
 	for (int retry = 1; retry <= RETRIES; retry++) {
@@ -66,9 +72,9 @@ static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int f
 }
 
 /*
- * Five failed calls for three places, by each policy. The queue and one other timeout take all
- * places of the engine. No retry may be lost because of that. Seen to fail: a retry that gives its
- * place back between attempts.
+ * Runs five failed calls in a queue of three places, by this policy. The queue and one other
+ * timeout take all places of the engine. No retry may be lost because of that. Seen to fail with
+ * this defect: a retry gives its place back between attempts.
  */
 static void failback_run(uint32_t policy, int from, int outcome, int end)
 {
@@ -165,7 +171,10 @@ static void answered(const struct job *job, enum tw_retry_result result)
 	check_int(answer.code, 0);
 }
 
-/* The merchant accepts the notice with the number `accepts`. If `accepts` is 0, it accepts none. */
+/*
+ * Runs the notices of a payment. The merchant accepts the notice with the number `accepts`, or none
+ * if `accepts` is 0.
+ */
 static void payment_run(int accepts)
 {
 	struct fixture fixture;
@@ -193,8 +202,10 @@ static void payment_run(int accepts)
 	scene_close(&fixture, queue);
 }
 
-/* Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail: a
- * table that ends too soon. */
+/*
+ * Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail with this
+ * defect: the table ends too soon.
+ */
 Test(uses_retry, payment_call_back_by_table)
 {
 	payment_run(1);
@@ -210,7 +221,7 @@ static const struct tw_retry_schedule doubling =
 
 #define STEP (10 * SECOND)
 
-/* Seen to fail: a cap that is ignored; a time limit that is ignored. */
+/* Seen to fail with these defects: the cap is ignored; the time limit is ignored. */
 Test(uses_retry, payment_call_back_by_growing_delays)
 {
 	struct tw_retry_kind kind = TW_RETRY_KIND(on_attempt, on_ended, &doubling, 0);
@@ -240,7 +251,10 @@ Test(uses_retry, payment_call_back_by_growing_delays)
 	scene_close(&fixture, queue);
 }
 
-/* A failed timer operation is tried again with back-off. It must stay one pending timeout. */
+/*
+ * In the next test, a failed timer operation is tried again with back-off. It must stay one pending
+ * timeout.
+ */
 static const struct tw_retry_schedule back_off =
 	TW_RETRY_EXPONENTIAL(500 * NS_PER_MS, SECOND, 200, 0);
 static const struct tw_retry_kind back_off_kind = TW_RETRY_KIND(on_attempt, on_ended, &back_off, 0);

@@ -5,9 +5,10 @@
 usage: counts.py DRIVER KEY [--update REASON]
        counts.py DRIVER KEY --self-test
 
-Runs the driver under callgrind and compares what each operation of a path takes with baseline.json, under
-KEY: machine, compiler, liburcu, flags. A path more than 3 % above its baseline fails. One more than 3 %
-below is reported. A path must not allocate, and must not make a system call.
+Runs the driver under callgrind, and compares the instructions of each path's operation with those in
+baseline.json under KEY. The key names machine, compiler, liburcu and flags. A path that takes 3 % more than
+its baseline fails. One that takes 3 % less is reported. A path must not allocate, and must not make a system
+call.
 
 --update moves the baseline of this key to the present counts. The reason is stored with each path that has
 moved, and goes into the same commit as the change. --self-test checks that 4 % more in each path in turn
@@ -56,7 +57,7 @@ def own_cost(block):
 
 
 class Call:
-    """The cost of one call of a path, from a part of callgrind's output."""
+    """The cost of one call of a path, as one part of callgrind's output reports it."""
 
     def __init__(self, text):
         events = re.search(r"^events: (.*)$", text, re.M).group(1).split()

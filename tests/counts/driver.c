@@ -9,9 +9,9 @@
  * Each round begins at the same place of every wheel level that it touches, so that counts are
  * equal.
  *
- * Seen to fail with these defects, each of which adds 4 % to a path in a copy of the library: in
- * schedule, cancel, transfer, expire. `driver allocate` and `driver call` plant two faults of a
- * steady state.
+ * Seen to fail with these defects: in a copy of the library, 4 % more instructions are added to
+ * schedule, cancel, transfer, or expire. `driver allocate` and `driver call` plant two more
+ * defects: an allocation, and a system call.
  */
 #include "counted.h"
 #include "rings.h"
@@ -28,11 +28,14 @@
 #include <unistd.h>
 
 enum {
-	/* Operations of each counted call. Must be a multiple of the library's units. */
+	/*
+	 * how many operations a counted call makes; a multiple of the library's units of 64
+	 * timeouts
+	 */
 	OPERATIONS = 8192,
-	/* counts.py uses only the last ones. */
+	/* how many rounds are made; counts.py uses only the last ones */
 	ROUNDS = 8,
-	/* For the owner's short path: schedules so many, then cancels them. */
+	/* how many timeouts the owner's short path schedules, and then cancels */
 	FRESH = 16,
 };
 
@@ -181,7 +184,10 @@ static int64_t do_expire(struct scene *scene)
 	return expired;
 }
 
-/* Polls until just before the first timeout is due. By then all have cascaded from their level. */
+/*
+ * Polls until just before the first timeout is due. In these polls all timeouts cascade from their
+ * level.
+ */
 static int64_t do_cascade(struct scene *scene)
 {
 	int64_t expired = 0;
@@ -191,7 +197,7 @@ static int64_t do_cascade(struct scene *scene)
 	return expired;
 }
 
-/* The quick paths: cancels each timeout before it schedules the next one. */
+/* Takes the quick paths: cancels each timeout before it schedules the next one. */
 static int64_t do_pair(struct scene *scene)
 {
 	int64_t errors = 0;
@@ -204,7 +210,7 @@ static int64_t do_pair(struct scene *scene)
 	return errors;
 }
 
-/* The owner's short path, for timeouts that are cancelled soon. */
+/* Takes the owner's short path, for timeouts that are cancelled soon after they were scheduled. */
 static int64_t do_owner_pair(struct scene *scene)
 {
 	int64_t errors = 0;

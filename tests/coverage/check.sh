@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Coverage of src/ by the suites unit, contract, wheel, race, regress, print, faults and hosts. Prints what
-# was not reached. Fails if lines or branches are below the bounds. Needs gcovr.
+# Measures the coverage of src/ by the suites unit, contract, wheel, race, regress, print, faults and hosts.
+# Prints the code that was not reached. Fails if lines or branches are below the bounds. Needs gcovr.
 #
 # usage: check.sh [BUILD_FOLDER]
 #
-# Branches: the library is built with -fexceptions, for callbacks that end their thread. So the compiler adds
-# a branch to each call, for an exception that would leave it. These "throw" branches are no decisions of the
-# source. They are left out, and no others.
+# Branches: the library is built with -fexceptions, for callbacks that end their thread. So the compiler adds a
+# branch to each call, for an exception that would leave it. These "throw" branches are no decisions of the
+# source. Only they are left out.
 #
 # A run reaches about 90.0 % of the branches; a few are taken only in some races. The bounds are those of the
 # engine. Durable timers are a library of their own and have no bound yet, so their figures are only printed.

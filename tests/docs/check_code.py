@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The code on the pages, and in the comments of the headers, must compile or parse.
+"""Checks that the code on the pages, and in the comments of the headers, compiles or can be parsed.
 
 usage: check_code.py SOURCE_ROOT C_COMPILER...
 
@@ -64,8 +64,8 @@ def source_of(page, blocks):
     return f'#define PAGE_{mark}\n#include "prelude.h"\n{declared}\nvoid fragments(void)\n{{\n{body}\n}}\n'
 
 
-# Libraries of others, by their header. If the library is not installed, pages that include the header are not
-# compiled.
+# Libraries of other projects, by their header. If the library is not installed, pages that include the header
+# are not compiled.
 OTHERS = {"libpq-fe.h": "libpq"}
 
 
@@ -123,7 +123,7 @@ def check_shell(page, block):
 
 
 def parse_meson(block):
-    """Parses with meson's own parser, if Python finds it."""
+    """Parses the code with meson's own parser, if Python finds it."""
     try:
         from mesonbuild import mparser
     except ImportError:
@@ -155,7 +155,7 @@ def pages(root):
 
 
 def header_code(root):
-    """The code in the comments of the headers."""
+    """Returns the code in the comments of the headers."""
     for header in sorted([root / "include/tickwheel.h", *(root / "include/tickwheel").glob("*.h")]):
         comments = re.findall(r"^/\*\*.*?\*/", header.read_text(encoding="utf-8"), re.M | re.S)
         blocks = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The documentation must agree with the sources.
+"""Checks that the documentation agrees with the sources.
 
 usage: check_docs.py CHECK SOURCE_ROOT VERSION
 
@@ -25,7 +25,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.M | re.S)
 HEADING = re.compile(r"^#+(?= )", re.M)
 NAME = re.compile(r"\b(?:tw|TW)_\w+")
-# A pattern for names, which looks like a name.
+# A pattern on a page that stands for several names, and looks like a name itself.
 PLACEHOLDERS = {"tw_noun_verb"}
 PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
 QUOTED = {

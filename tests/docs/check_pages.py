@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The manual pages are complete, and the program that makes them rejects mistakes.
+"""Checks that the manual pages are complete, and that the program that makes them rejects mistakes.
 
 usage: check_pages.py pages SOURCE_ROOT FOLDER ADAPTER...   pages as built, with these adapters
        check_pages.py rejects SOURCE_ROOT
@@ -70,7 +70,7 @@ def types_and_macros(root, adapters):
 
 
 def check_named(folder, name):
-    """Whether there is a page of this name, or a link to one, whose section NAME has the name."""
+    """Checks that there is a page of this name, or a link to one, and that its section NAME has the name."""
     page = folder / f"{name}.3"
     text = page.read_text() if page.exists() else ""
     if text.startswith(".so man3/"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures (SVG) can be read, and the documentation shows them.
+"""Checks that pictures (SVG) can be read, and that the documentation shows them.
 
 usage: check_pictures.py SOURCE_ROOT
 
@@ -148,7 +148,7 @@ def faults(text):
 
 
 def check_house(root):
-    """The names of the folders are in bold type, in a column of their own."""
+    """Checks house.svg. The names of the folders are in bold type, in a column of their own."""
     picture = xml.fromstring((root / "docs/pictures/house.svg").read_text(encoding="utf-8"))
     rooms = {text.text for text in picture.iter(SVG + "text") if text.get("font-weight") == "bold"}
     folders = {path.name for path in (root / "src").iterdir() if path.is_dir()}

@@ -130,7 +130,7 @@ def reached(pages):
 
 
 def check_start(root, folder):
-    """The start page must have these texts between its title and the list of pages, in this order."""
+    """Checks that the start page has these texts between its title and the list of pages, in this order."""
     shown = html.unescape((folder / "index.html").read_text(encoding="utf-8"))
     code = (root / "docs/examples/quickstart.c").read_text(encoding="utf-8")
     readme = (root / "README.md").read_text(encoding="utf-8")
@@ -161,7 +161,7 @@ def check_index(folder, pages, functions):
 
 
 def check_search(folder):
-    """Runs the manual's own search script with node. It must find the target first."""
+    """Runs the manual's own search script with node. For each search it must find the expected target first."""
     if shutil.which("node") is None:
         print("the search was not run: node is not there")
         return

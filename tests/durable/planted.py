@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Plants defects in copies of src/durable: a test must find each. Needs Criterion and SQLite.
+"""Plants defects in copies of src/durable, one at a time. A test must fail with each. Needs Criterion and
+SQLite.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
        planted.py SOURCE_ROOT --fit
 
-Prints which test found which defect. Exit code 0: all were found. With --fit it only checks that each defect
-has one place in src. So a change of the code cannot make a defect useless unnoticed.
+Prints which test found which defect. Exit code 0: all were found. With --fit it only checks that the code of
+each defect is found exactly once in src, and runs no test. So it reports if a change of src makes a defect
+useless.
 """
 import concurrent.futures
 import os
@@ -25,7 +27,8 @@ PACKAGES = ["criterion", "sqlite3", "liburcu-bp", "liburcu-cds", "ck"]
 FILE = ["file/model.c", "file/model_check.c"]
 DISK = [*FILE, "file/cycle.c", "disk/disk.c", "disk/image.c"]
 CORE = ["core/memory_store.c", "core/scene.c"]
-# How many calls lie between two faults, for tests in which it is not one (TESTS_DURABLE_STRIDE).
+# For tests that make one call to the disk in N fail: that N, which becomes TESTS_DURABLE_STRIDE. It is 1 for
+# all others.
 STRIDES = {"file/test_power.c": "3"}
 # Each test, and the files that it needs in addition to its own.
 PROGRAMS = {
@@ -146,12 +149,14 @@ def pkg_config(what):
 
 
 def sources_of(tree):
-    # Leaves out programs that have a main of their own, and folders that need other libraries.
+    # Without programs that have a main of their own, and without folders that need other libraries.
     return sorted(path for path in tree.rglob("*.c") if path.parent.name not in ("executors", "postgres", "tool"))
 
 
 class Builder:
-    """Compiles only what a defect touches. The rest comes from one build of the unchanged sources."""
+    """Builds tests with a defect. Compiles only the files that the defect changes; the others come from one
+    build of the unchanged sources.
+    """
 
     def __init__(self, root, compiler, folder):
         self.root, self.compiler = root, compiler
@@ -164,7 +169,7 @@ class Builder:
         self.tests = self.compile(sorted(tests), root / "src", folder)
 
     def compile(self, sources, tree, folder):
-        # Files in two folders may have the same name, and so may the folders. Three parts of the path are
+        # Two files may have the same name, and so may their folders. The last three parts of the path are
         # unique.
         objects = {source: folder / f"{'-'.join(source.parts[-3:])}.o" for source in sources}
 
@@ -189,7 +194,7 @@ class Builder:
 
 
 def run(program, test):
-    """Returns the exit code: 0 if the test found nothing, None if it did not end."""
+    """Runs a test. Returns its exit code: 0 if it passed, None if it did not end."""
     environment = {**os.environ, "TESTS_DURABLE_STRIDE": STRIDES.get(test, "1")}
     try:
         return subprocess.run([program, "--quiet", "-j1", "--fail-fast"], capture_output=True, timeout=300,
@@ -206,7 +211,9 @@ def find(builder, name, file, code, defect, test):
 
 
 def unharmed(builder, test):
-    """Runs a test without a defect. It must find nothing; otherwise its findings prove nothing."""
+    """Runs a test without a defect. It must pass. If it fails even then, its failures with defects prove
+    nothing.
+    """
     with tempfile.TemporaryDirectory() as folder:
         good = run(builder.program(test, pathlib.Path(folder), builder.objects), test) == 0
     return good, f"{'good' if good else 'NOT GOOD'}  {test}, without a defect"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""clang checks which thread may access which field, and that each atomic access names its order.
+"""Lets clang check which thread may access which field, and that each atomic access names its order.
 
 usage: check_clang.py CLANG SOURCE_ROOT -- FLAGS
 
@@ -51,7 +51,7 @@ def check_source(clang, root, flags):
 
 
 def check_planted(clang, root, flags):
-    """clang must report the lines that end with a comment "wrong: -WNAME", and no other line."""
+    """Checks that clang reports the lines that end with a comment "wrong: -WNAME", and no other line."""
     for path in sorted(pathlib.Path(__file__).parent.glob("planted_*.c")):
         wanted = set()
         for number, line in enumerate(path.read_text().splitlines(), 1):

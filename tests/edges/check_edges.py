@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Each ordered access of src/ must have its edge, and each edge of docs/internals/memory-model.md its sites.
+"""Checks that each ordered access of src/ has its edge, and that each edge of docs/internals/memory-model.md
+(the register) has its sites.
 
 usage: check_edges.py SOURCE_ROOT
 
@@ -13,8 +14,9 @@ equivalent. A relaxed access must have a comment with RELAXED there, or before i
 may say "RELAXED, all" for all of them. Atomics must come from base/atomic.h, and attributes (those of perf/
 too) from base/compiler.h.
 
-Seen to fail with these defects: a number removed at a site; a RELAXED removed; a release made relaxed under
-its old comment; a site left out of the register; an invented site in it; an attribute in perf/.
+Seen to fail with these defects: a site has no number; a relaxed access has no RELAXED; a release was made
+relaxed under its old comment; the register omits a site, or has one that does not exist; perf/ has an
+attribute.
 """
 import pathlib
 import re

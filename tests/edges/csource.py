@@ -23,7 +23,9 @@ OPEN = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass
 class Statement:
-    """`span` is the whole statement; `head` is its own text, without the statements inside."""
+    """A statement of C. `span` is the whole statement; `head` is its own text, without the statements inside
+    it.
+    """
 
     kind: str  # if, while, for, do, switch, block, label, simple
     span: tuple
@@ -114,7 +116,7 @@ class Source:
             i += 1
 
     def _before(self, offset):
-        """Returns the comment that ends on the line before."""
+        """Returns the comment that ends on the line before `offset`."""
         for start, end, word in self.comments:
             if end <= offset and self.text[end:offset].strip() == "" and self.text.count("\n", end, offset) == 1:
                 return word

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Never built: a producer that accesses the wheel, and plain uses of an atomic. The check requires
- * that clang reports each line marked wrong, and no other.
+ * This file is never built. It has a producer that accesses the wheel, and plain uses of an atomic.
+ * check_clang.py requires that clang reports each line that is marked wrong, and no other.
  */
 #include "worker/role.h"
 
@@ -19,7 +19,7 @@ void planted_producer(struct twi_worker *worker, struct twi_node *node)
 	twi_mpsc_push_mp(&worker->near.lane[0].ingress, &node->ingress);
 }
 
-/* The same accesses by a thread that has become the worker are allowed. */
+/* Makes the same accesses on a thread that has become the worker, which is allowed. */
 void planted_worker(struct twi_worker *worker, struct twi_node *node)
 {
 	twi_worker_enter(worker);

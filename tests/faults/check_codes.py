@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tour's table of calls (codes.c) must have every function of the headers, and the codes that
-docs/errors.md gives it. The tour must make every call. usage: check_codes.py SOURCE_ROOT
+"""Checks the tour's table of calls (codes.c). It must have every function of the headers, with the codes that
+docs/errors.md gives for it. The tour must make every call. usage: check_codes.py SOURCE_ROOT
 """
 import pathlib
 import re

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that misbehaves as far as a monotonic one can. It leaps an hour ahead; it stands still
- * and then catches up; it shows the same time for many readings; it has run for a hundred years.
+ * A clock that misbehaves as far as a monotonic clock can. It leaps an hour ahead; or it stands
+ * still and then catches up; or it shows the same time for many readings; or it has run for a
+ * hundred years.
  *
- * Seen to fail with these defects: a tick count of 20 bits (a leap moves the wheel back: no timeout
- * fires); an advance that skips the ticks beyond the eighth; expiry one tick ahead (callbacks
- * before their deadline).
+ * Seen to fail with these defects: the tick count has only 20 bits, so that a leap moves the wheel
+ * back and no timeout fires; an advance of the wheel skips the ticks beyond the eighth; timeouts
+ * expire one tick early, so callbacks run before their deadline.
  */
 #include "family.h"
 #include "inject.h"
@@ -92,7 +93,7 @@ static void clock_run(struct report *report, const char *name, int64_t (*clock)(
 	report_tour(report, &plan);
 }
 
-/* A process with a CLOCK_MONOTONIC that began a hundred years ago. */
+/* In the next fault, the process has a CLOCK_MONOTONIC that began a hundred years ago. */
 
 static long long centuries;
 
@@ -122,7 +123,10 @@ static bool century_enter(void)
 	return written;
 }
 
-/* The new time is valid only for children that are created after the unshare. */
+/*
+ * Runs the tour in a new time namespace. The new time is valid only for children that are created
+ * after the unshare.
+ */
 static void century_body(void *arg, struct tour_result *result)
 {
 	int status = 1;

@@ -4,13 +4,13 @@
  * random moment. Other threads are cancelled while they wait in flush and cancel_wait. The timeouts
  * belong to the engine, and must end like any other. A call must end before its thread does.
  *
- * Seen to fail with these defects: a cancellation point in schedule after the push (a timeout
- * expires, or is handed back, although its schedule never returned); one in the futex wait (threads
- * that are cancelled while they wait end inside the call).
+ * Seen to fail with these defects: schedule has a cancellation point after the push, so a timeout
+ * expires, or is handed back, although its schedule never returned; the futex wait has one, so
+ * threads that are cancelled while they wait end inside the call.
  */
 #include "family.h"
 
-/* The tour counts only the threads that ended as planned. */
+/* Runs the tour, which counts only the threads that ended as planned. */
 static void body(void *arg, struct tour_result *result)
 {
 	tour_run(arg, result);

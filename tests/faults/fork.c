@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-fork [long]: the process forks while other threads are inside its public calls. It forks
- * once at each named point of the library and inside each lock of liburcu, while the thread that
- * reached that point is stopped there. It also forks at random moments. The forking thread has
- * never used the library. In the child every call on the parent's objects must return ECHILD, and
- * calls without an engine must work. No call may hang, it must be possible to destroy engines and
- * clock, and the child must exit. The parent's tour must continue and lose nothing.
+ * usage: faults-fork [long]
  *
- * Seen to fail with these defects: no check of the fork epoch in tw_cancel (the child cancels); a
- * child that registers with liburcu (it hangs in tw_thread_attach and tw_clock_set, because a lock
- * that a thread of the parent held stays locked for ever in the child).
+ * The process forks while other threads are inside public calls. It forks once at each named point
+ * of the library and inside each lock of liburcu, while the thread that reached that point is
+ * stopped there. It also forks at random moments. The forking thread has never used the library. In
+ * the child every call on the parent's objects must return -ECHILD, and calls without an engine
+ * must work. No call may hang, it must be possible to destroy engines and clock, and the child must
+ * exit. The parent's tour must continue and lose nothing.
+ *
+ * Seen to fail with these defects: tw_cancel does not check whether the process has forked, so the
+ * child cancels; the child registers with liburcu, so it hangs in tw_thread_attach and
+ * tw_clock_set, because a lock that a thread of the parent held stays locked for ever in the child.
  */
 #include "ledger.h"
 #include "race.h"
@@ -30,8 +32,8 @@
 
 enum {
 	/*
-	 * Must be more than the library has test points, because place_find fails if there is no
-	 * room.
+	 * This must be more than the number of the library's test points, because place_find fails
+	 * if there is no free place.
 	 */
 	PLACES = 128,
 };
@@ -48,11 +50,12 @@ static struct place {
 #define LIBURCU "liburcu's lock"
 
 static unsigned visits_wanted;
-static _Atomic(const char *) standing; /* a thread has stopped there and waits for the fork */
+/* the point at which a thread has stopped and waits for the fork */
+static _Atomic(const char *) standing;
 static atomic_bool over;
 static pthread_t forker;
 static atomic_llong forks;
-static atomic_llong *plain_ends; /* children that ended with exit(); in shared memory */
+static atomic_llong *plain_ends; /* how many children ended with exit(); in shared memory */
 static _Thread_local bool is_forker;
 
 /* The engines and the clock for the child's calls. They exist whenever the process forks. */
@@ -109,9 +112,9 @@ void twi_test_point(const char *name)
 	stand(name);
 }
 
-/* Wrappers of liburcu's calls: only liburcu has locks, the library has none. */
+/* Wrappers of liburcu's calls. Only liburcu has locks; the library has none. */
 
-/* How many threads have one of liburcu's locks, or wait for one. */
+/* how many threads hold one of liburcu's locks, or wait for one */
 static atomic_int inside_liburcu;
 
 static int mutex_call(const char *name, pthread_mutex_t *mutex)
@@ -144,7 +147,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return error;
 }
 
-/* The child's part. */
+/* The functions of the child. */
 
 #define must(actual, expected)                                                                     \
 	do {                                                                                       \

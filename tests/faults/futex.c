@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeps that do not end as they should: EINTR, a spurious return, a late return. Also late
- * wake-ups.
+ * Futex waits that do not end as they should: they return EINTR, they return without a wake-up, or
+ * they return late. Also: late wake-ups.
  *
- * Seen to fail with these defects: a twi_futex_wait that takes EINTR for the end of its time (flush
- * and cancel_wait return ETIMEDOUT too early); stop and flush that take any return of their wait
- * for the end.
+ * Seen to fail with these defects: twi_futex_wait treats EINTR as the end of its time, so flush and
+ * cancel_wait return -ETIMEDOUT too early; stop and flush treat any return of their wait as the
+ * end.
  */
 #include "family.h"
 #include "inject.h"

@@ -63,7 +63,7 @@ long long inject_hits(void *fault)
 
 #if INJECT_POSSIBLE
 
-/* The addresses of a shared library. */
+/* The range of addresses of a shared library. */
 struct range {
 	const char *name;
 	uintptr_t begin;
@@ -73,7 +73,8 @@ struct range {
 static struct range tickwheel_range = {.name = "libtickwheel"};
 static struct range urcu_range = {.name = "liburcu-bp"};
 /*
- * liburcu-cds ends the process if its hash table gets no memory, so its allocations must not fail.
+ * The addresses of liburcu-cds. It ends the process if its hash table gets no memory, so its
+ * allocations must not fail.
  */
 static struct range hash_range = {.name = "liburcu-cds"};
 
@@ -202,7 +203,10 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int file, o
 			offset);
 }
 
-/* The guard page is part of the size if the C library counts it as such. */
+/*
+ * Returns whether the thread has the smallest stack. The guard page is part of the size if the C
+ * library counts it.
+ */
 static bool stack_small(pthread_t thread)
 {
 	pthread_attr_t attributes;

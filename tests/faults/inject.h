@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A layer between the library and the system. The program defines malloc, mmap, pthread_create,
- * clock_gettime and syscall, so that the shared libraries call these. Each passes the call on
- * unless its fault says otherwise. mmap, the clock and futexes fail only if libtickwheel itself
- * calls them (for membarrier: liburcu), never for the tour or the C library.
+ * clock_gettime and syscall, so that the shared libraries call these. Each function calls the
+ * original one, unless its fault says otherwise. mmap, the clock and futexes fail only if
+ * libtickwheel itself calls them (for membarrier: liburcu), never for the tour or the C library.
  */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
@@ -12,12 +12,12 @@
 #include "tour.h"
 
 enum inject_kind {
-	INJECT_MALLOC,     /* malloc, calloc, realloc: NULL */
-	INJECT_MMAP,       /* mmap by libtickwheel: ENOMEM */
-	INJECT_MMAP_RCU,   /* mmap by liburcu: ENOMEM */
-	INJECT_THREAD,     /* pthread_create: inject_thread_error */
-	INJECT_FUTEX_WAIT, /* see inject_wait */
-	INJECT_FUTEX_WAKE, /* happens inject_wake_delay_ns later */
+	INJECT_MALLOC,     /* malloc, calloc and realloc return NULL */
+	INJECT_MMAP,       /* mmap by libtickwheel fails with ENOMEM */
+	INJECT_MMAP_RCU,   /* mmap by liburcu fails with ENOMEM */
+	INJECT_THREAD,     /* pthread_create returns inject_thread_error */
+	INJECT_FUTEX_WAIT, /* a futex wait ends as inject_wait says */
+	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_wake_delay_ns later */
 	INJECT_KINDS
 };
 
@@ -26,19 +26,19 @@ extern int inject_thread_error;
 
 /* What a futex wait returns if the fault hits it. */
 enum inject_wait {
-	WAIT_EINTR,    /* EINTR at once */
-	WAIT_SPURIOUS, /* 0 at once */
-	WAIT_LATE,     /* returns inject_delay_ns late */
+	WAIT_EINTR,    /* it returns EINTR at once */
+	WAIT_SPURIOUS, /* it returns 0 at once */
+	WAIT_LATE,     /* it returns inject_delay_ns late */
 };
 
 extern enum inject_wait inject_wait;
 /* The delay of a futex, or of the failure of pthread_create. */
 extern int64_t inject_delay_ns;
-/* Hits only every n-th call that the fault is armed for. 0: all. */
+/* The fault hits only every n-th call that it is armed for. 0: it hits all. */
 extern unsigned inject_every;
 
 /*
- * How often the system itself refused: membarrier in any caller, a mapping for libtickwheel, a
+ * How often the system itself failed: membarrier by any caller, a mapping for libtickwheel, a
  * thread for any caller.
  */
 extern atomic_llong inject_membarrier_errors;
@@ -49,8 +49,9 @@ extern atomic_llong inject_small_stacks;
 extern bool inject_stacks_watched;
 
 /*
- * Converts the true time to the time that the library's clock shows. NULL: the clock shows the true
- * time. Deadlines of futexes are converted back, so that a wait lasts as long as the library asks.
+ * If not NULL, converts the true time to the time that the library's clock shows. If it is NULL,
+ * the clock shows the true time. Deadlines of futexes are converted back, so that a wait lasts as
+ * long as the library asks.
  */
 extern int64_t (*inject_clock)(int64_t true_ns);
 
@@ -68,7 +69,7 @@ bool inject_malloc_possible(void);
 /* Arms a fault for all calls from the first on. */
 void inject_all(enum inject_kind kind);
 
-/* For plans. The context of a plan is one of inject_fault. */
+/* Disarms a fault. Used by plans, whose context is one of inject_fault. */
 void inject_disarm(void *fault);
 long long inject_hits(void *fault);
 

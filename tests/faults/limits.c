@@ -3,11 +3,12 @@
  * The process's own limits: no file descriptor left, the smallest stacks, no thread left for the
  * user, no address space left.
  *
- * Seen to fail with these defects: a worker that opens a file when it begins (no file descriptor:
- * flush waits in vain); 64 KiB on the worker's stack (smallest stacks: segmentation fault); a start
- * that leaves the engine STARTING if it cannot create the thread (no thread left); a slab_make that
- * keeps the count of a slab it could not get (address space: reserve succeeds and reserves
- * nothing).
+ * Seen to fail with these defects:
+ * - the worker opens a file when it begins (no file descriptor: flush waits in vain);
+ * - the worker needs 64 KiB on its stack (smallest stacks: segmentation fault);
+ * - start leaves the engine STARTING if it cannot create the thread (no thread left);
+ * - slab_make() counts a slab that it could not get (address space: reserve succeeds and reserves
+ *   nothing).
  */
 #include "family.h"
 #include "inject.h"
@@ -182,8 +183,8 @@ static size_t space_bytes(void)
 }
 
 /*
- * liburcu ends the process if it cannot register a thread, so this thread must be registered before
- * the limit is set.
+ * Sets the limit. liburcu ends the process if it cannot register a thread, so this thread must be
+ * registered before that.
  */
 static void space_arm(void *context)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults FAMILY [long]: the API tour under each fault of a family ("all": of every family). Exit
- * code 0: all passed; 1: under some fault a check failed or a timeout was lost, or the fault hit
- * nothing; 77: all were skipped.
+ * usage: faults FAMILY [long]
+ *
+ * Makes the tour through the API under each fault of a family ("all": of every family). Exit code:
+ * 0 if all passed; 1 if, under some fault, a check failed, a timeout was lost, or the fault hit
+ * nothing; 77 if all were skipped.
  */
 #include "family.h"
 

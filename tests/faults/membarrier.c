@@ -3,8 +3,8 @@
  * membarrier is unavailable (ENOSYS), as in a sandbox. liburcu then uses barriers of its own. It
  * asks the system when it is loaded, so the program must start again under a seccomp filter.
  *
- * Seen to fail with this defect: a create that asks the system for membarrier and returns ENOMEM
- * without it.
+ * Seen to fail with this defect: tw_engine_create asks the system for membarrier, and returns
+ * -ENOMEM if there is none.
  */
 #include "family.h"
 #include "inject.h"

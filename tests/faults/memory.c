@@ -4,10 +4,10 @@
  * a tour reaches. The failures are in the allocator hook, in mmap and in malloc. The library does
  * not call malloc, but the C library does when it creates a thread.
  *
- * Seen to fail with these defects: a slab_make that keeps the count of a slab it could not get
- * (reserve succeeds and reserves nothing); a create that does not give the virtual clock back when
- * it finds no memory for the wheel (the next create returns EBUSY); a wheel that does not check
- * whether it got a chunk.
+ * Seen to fail with these defects: slab_make() counts a slab that it could not get, so reserve
+ * succeeds and reserves nothing; tw_engine_create does not give the virtual clock back when there
+ * is no memory for the wheel, so the next create returns -EBUSY; a wheel does not check whether it
+ * got a chunk.
  */
 #include "family.h"
 #include "inject.h"
@@ -101,8 +101,8 @@ static void source_run(struct report *report, const struct source *source)
 }
 
 /*
- * liburcu ends the process if it cannot register a thread. That is the only end that is allowed
- * here.
+ * Runs the tour while mmap by liburcu fails. liburcu ends the process if it cannot register a
+ * thread; no other end of the process is allowed.
  */
 static void urcu_run(void)
 {

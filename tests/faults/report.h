@@ -13,7 +13,8 @@
 #include <sys/types.h>
 
 struct report {
-	bool exhaustive; /* runs all variants, not only those that fit into the default run */
+	/* whether to run all variants, not only those that fit into the default run */
+	bool exhaustive;
 	int rows;
 	int bad_rows;
 	int left_out;
@@ -42,7 +43,7 @@ typedef void row_body(void *arg, struct tour_result *result);
 bool row_run_body(struct row *row, row_body *body, void *arg,
 		  void (*attend)(pid_t child, struct tour_result *result));
 
-/* The same for a tour. */
+/* Does the same for a tour. */
 bool row_run(struct row *row, const struct tour_plan *plan);
 
 /* Prints one line for one tour. */

@@ -3,8 +3,8 @@
  * Each thread of the process gets a signal every millisecond, and the process gets SIGPROF from
  * setitimer, with SA_RESTART and without. No worker may handle one, because it blocks them.
  *
- * Seen to fail with these defects: a worker that does not block signals (its thread handles them);
- * EINTR taken for the end of a wait (cancel_wait returns ETIMEDOUT too early).
+ * Seen to fail with these defects: a worker does not block signals, so its thread handles them;
+ * EINTR is treated as the end of a wait, so cancel_wait returns -ETIMEDOUT too early.
  */
 #include "family.h"
 #include "race.h"

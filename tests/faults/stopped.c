@@ -3,8 +3,8 @@
  * The whole process is stopped for 15 ms, again and again, and runs for a few ms in between
  * (SIGSTOP, SIGCONT).
  *
- * Seen to fail with this defect: an advance of the wheel that skips the ticks beyond the eighth
- * (timeouts that became due during the stop do not fire before a whole revolution).
+ * Seen to fail with this defect: an advance of the wheel skips the ticks beyond the eighth, so
+ * timeouts that became due while the process was stopped fire only after a whole revolution.
  */
 #include "family.h"
 #include "race.h"
@@ -21,7 +21,7 @@ static int64_t running_ns(unsigned round)
 	return 1000000 + round * 377777 % 6000000;
 }
 
-/* Returns false if the child has ended instead. */
+/* Waits until the child is stopped. Returns false if it has ended instead. */
 static bool stopped(pid_t child)
 {
 	siginfo_t info = {0};

@@ -4,9 +4,9 @@
  * the k-th call, or from there on until the engines are gone. This hits the library's own call and
  * the one in the tour's thread hook, but not the tour's other threads.
  *
- * Seen to fail with these defects: a start that leaves the engine STARTING if it cannot create the
- * thread (accepted schedules that no worker will run); a stop that does not finish an engine itself
- * when no thread can be created (stop hangs).
+ * Seen to fail with these defects: start leaves the engine STARTING if it cannot create the thread,
+ * so no worker runs the timeouts that were accepted; stop does not finish an engine itself when no
+ * thread can be created, so it hangs.
  */
 #include "family.h"
 #include "inject.h"
@@ -61,7 +61,7 @@ void family_threads(struct report *report)
 	every_k(report, "thread creation EAGAIN, no relief", CODE_ENOMEM, LLONG_MAX,
 		TOUR_STOPS_IN_FAULT);
 	/*
-	 * Long enough for other threads to schedule while pthread_create is under way. Their
+	 * This delay is long enough for other threads to schedule during pthread_create. Their
 	 * accepted timeouts wait for the next start, or are handed back.
 	 */
 	inject_delay_ns = 200000;

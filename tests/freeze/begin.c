@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop comes before the worker's first step, or between its first two. Then a hand-back ends the
- * worker's thread. The engine survives that only if the worker has made the right step. Otherwise
- * stop does not see that the engine needs another worker.
+ * A stop comes before the worker's first step, or between its first two steps. Then a hand-back
+ * ends the worker's thread. The stop can finish the engine only if the worker has made the right
+ * step of the engine's state. Otherwise it does not see that the engine needs another worker.
  *
- * Seen to fail with these defects: no step from STOPPING_STARTING (before); the first two steps of
- * the worker exchanged (between); no wake-up, or no step to ORPHAN, when the thread ends (both).
+ * Seen to fail with these defects:
+ * - twi_worker_run() does not step from STOPPING_STARTING to STOPPING (test `before`);
+ * - it makes its two steps in the other order (test `between`);
+ * - twi_worker_died() does not wake the stop, or does not step to ORPHAN (both tests).
  */
 #include "race.h"
 #include "stand.h"
@@ -33,7 +35,10 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* The first worker's thread. In one test it stops here before it becomes a worker. */
+/*
+ * The main function of the first worker's thread. In one test it stops at a point before it becomes
+ * a worker.
+ */
 static void *first_main(void *arg)
 {
 	if (stand.point == before_it) {

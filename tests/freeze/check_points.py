@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every test point of the library must be frozen in every public call that can pass it.
+"""Checks that the freeze test stops a thread at every test point of the library, in every public call that can
+pass the point.
 
 usage: check_points.py SOURCE_ROOT FREEZE
 
 Compares the points in src/, the public functions in include/, the rows of the freeze test, and the tables of
-README.md. Seen to fail with a point, a row, or a function taken out of any of them.
+README.md. Seen to fail with these defects: a point, a row, or a function is missing in one of them.
 """
 import pathlib
 import re

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread stops between its load of a state word and its compare-and-swap. Another thread changes
- * the word meanwhile. The swap must fail, and the thread must continue as the new state demands.
+ * the word meanwhile. The swap must then fail, and the thread must do what the new state requires.
  *
- * Seen to fail with these defects, each in the test of its name: one of these compare-and-swaps
- * split into a load and a store (transfer from the link queue and from the ring, expire, hand-back,
- * both of cancel, due_claim, the step back of a rejected timeout, the end of a run, the waiter's
- * bit, the end of a worker).
+ * Seen to fail with these defects, each in the test of its name: one of the following
+ * compare-and-swaps is a load and a store. They are those of both node_transfer() (from the link
+ * queue and from the ring), node_expire(), node_take_back(), pending_cancel() (in ingress and in
+ * the wheel), due_claim(), word_again(), word_end(), word_wait(), and twi_worker_died().
  */
 #include "race.h"
 #include "ringless.h"
@@ -56,8 +56,8 @@ static void on_arm_and_end(struct tw_handle self, void *arg)
 }
 
 /*
- * The worker has just got the block of the ended timeout. Schedules until a new timeout has this
- * block.
+ * Runs on the worker, which has just got the block of the ended timeout. Schedules until a new
+ * timeout has this block.
  */
 static void on_reuse(struct tw_handle self, void *arg)
 {
@@ -68,7 +68,7 @@ static void on_reuse(struct tw_handle self, void *arg)
 		RACE_CHECK(tw_schedule(engine, TW_NEVER, &kind, NULL, &reused) == 0);
 }
 
-/* INLINE, so that it runs on the worker even if there is an executor. */
+/* This kind is INLINE, so that it runs on the worker even if there is an executor. */
 static const struct tw_kind arm = TW_KIND_INLINE(on_arm, NULL);
 static const struct tw_kind arm_and_end = TW_KIND(on_arm_and_end, NULL);
 static const struct tw_kind reuse = TW_KIND(on_reuse, NULL);
@@ -93,7 +93,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* An executor that rejects a timeout but still keeps it. */
+/* Keeps the timeout that it is offered, but rejects it. */
 static size_t reject_one(void *context, const struct tw_due *offered, size_t count)
 {
 	(void)accept_one(context, offered, count);
@@ -148,7 +148,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 	RACE_CHECK(tw_schedule(engine, delay_ms * NS_PER_MS, its_kind, NULL, &handle) == 0);
 }
 
-/* At 2 ms the worker runs a callback that makes it stop at its point. */
+/* Schedules a callback that runs on the worker at 2 ms, and makes the worker stop at its point. */
 static void arm_worker(void)
 {
 	RACE_CHECK(tw_schedule(engine, 1, &arm, NULL, NULL) == 0);
@@ -197,7 +197,7 @@ static int other_end(struct stand *stand)
 	return other_result;
 }
 
-/* The worker takes the timeout from the ring, or from the link queue. */
+/* Stops the worker while it takes the timeout from the ring, or from the link queue. */
 static void transfer_against_cancel(const char *point)
 {
 	open_engine(point, NULL, NULL);
@@ -211,8 +211,10 @@ static void transfer_against_cancel(const char *point)
 	close_engine("transfer looks, cancel takes", 1, 1, 0);
 }
 
-/* The canceller gets the node at once and uses it for its
- * next timeout, which must be transferred. */
+/*
+ * Lets the canceller, which gets the node at once, use it for its next timeout. This timeout must
+ * be transferred.
+ */
 static void transfer_against_reuse(void)
 {
 	struct tw_handle first;
@@ -267,8 +269,8 @@ static void hand_back_against_cancel(void)
 }
 
 /*
- * The cancel must continue as one in the wheel. It is also tested without a ring, because it then
- * expects another state.
+ * Stops a cancel while the timeout is transferred. The cancel must continue as one in the wheel. It
+ * is also tested without a ring, because it then expects another state.
  */
 static void cancel_against_transfer(void)
 {
@@ -309,7 +311,10 @@ static void cancel_against_cancel(const char *point, bool in_wheel)
 	close_engine("cancel looks, another cancel takes", 0, 1, 0);
 }
 
-/* The block serves a new timeout by now. The stale handle must not cancel that one. */
+/*
+ * Stops a cancel while its timeout's block becomes another timeout's. The stale handle must not
+ * cancel that one.
+ */
 static void cancel_against_reuse(const char *point, bool in_wheel)
 {
 	uint64_t made;
@@ -354,8 +359,8 @@ static void run_against_run(void)
 }
 
 /*
- * The waiter sets its bit after the last look of the run, and before the run's end. It must be
- * woken.
+ * Lets the waiter set its bit after the last load of the state word by the run, and before the
+ * run's end. The waiter must be woken.
  */
 static void end_against_waiter(void)
 {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread of a shared lane stops between the exchange and the link of its push, which cuts the
- * queue for the other threads of the lane. (Threads beyond the near numbers share a lane if there
- * is no memory for lanes of their own.) Meanwhile timeouts in the wheel must fire on time, and
- * threads with a lane of their own must be served. Flush must not claim to have seen the hidden
- * pushes, and the worker must not spin. When the thread continues, the hidden pushes must appear by
- * themselves, in virtual time too. If a loop's descriptor is created during a cut, it must be
- * readable at once, so that its owner polls.
+ * A thread of a shared lane stops between the exchange and the link of its push. This cuts the
+ * queue: the worker cannot reach what other threads push to the lane after that. Such pushes are
+ * hidden. (Threads beyond the near numbers share a lane if there is no memory for lanes of their
+ * own.) Meanwhile timeouts in the wheel must fire on time, and threads with a lane of their own
+ * must be served. Flush must not report success before the worker has seen the hidden pushes, and
+ * the worker must not spin. When the thread continues, the hidden pushes must appear by themselves,
+ * in virtual time too. If a loop's descriptor is created during a cut, it must be readable at once,
+ * so that its owner polls.
  *
- * Seen to fail with these defects: flush served in spite of a cut; tickets that keep the worker
- * awake during a cut (it spins); no second look at a cut (the hidden pushes never come); a queue
- * that counts as empty while only its consumer's end is at the stub (the loop's descriptor does not
- * become readable).
+ * Seen to fail with these defects:
+ * - the worker serves a flush although a lane is cut;
+ * - ticket_waits() keeps the worker awake during a cut, so that it spins;
+ * - the worker does not look at a cut lane again, so the hidden pushes are never seen;
+ * - a queue counts as empty as soon as its consumer's end is at the stub, so the loop's descriptor
+ *   does not become readable.
  */
 #include "no_lanes.h"
 #include "race.h"
@@ -30,8 +33,10 @@ enum {
 	LANES = 70,
 	PATIENCE_MS = 20000,
 	LOOK_MS = 100,
-	/* The worker should look once a millisecond. If it
-	 * spins, it takes a hundred thousand turns. */
+	/*
+	 * The worker should make a turn once a millisecond. If it spins, it makes a hundred
+	 * thousand turns.
+	 */
 	TURNS_MOST = 1000,
 	HIDDEN = 100,
 };
@@ -52,7 +57,10 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Occupies a lane, so that later threads share the last one. */
+/*
+ * The main function of a thread that only occupies a lane, so that later threads share the last
+ * one.
+ */
 static void *keeper_main(void *argument)
 {
 	(void)argument;
@@ -69,7 +77,7 @@ static void *cutter_main(void *its_stand)
 	return NULL;
 }
 
-/* Pushes to the same lane, after the cut. */
+/* The main function of a thread that pushes to the same lane, after the cut. */
 static void *hidden_main(void *argument)
 {
 	(void)argument;
@@ -107,7 +115,7 @@ static struct tw_stats stats(void)
 	return stats;
 }
 
-/* Waits in real time until so many timeouts have fired. */
+/* Waits in real time until this many timeouts have fired. */
 static void fired_await(uint32_t count)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;
@@ -157,7 +165,9 @@ static void cut_and_heal(void)
 	printf("the push goes on: what it hid has fired\n");
 }
 
-/* Pushes after the cut, but before the loop announces its sleep. So the push wakes no thread. */
+/*
+ * Pushes after the cut, but before the loop publishes that it sleeps. So the push wakes no thread.
+ */
 static void *unheard_main(void *argument)
 {
 	(void)argument;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stops one thread at a test point inside a public call, row after row (rows.c). Meanwhile every
- * call of every other thread must complete, and timeouts in the wheel must fire on time. README.md
- * lists all calls and points, and the known exceptions with the delays that they cause. This test
- * shows each exception:
+ * Stops one thread, the victim, at a test point inside a public call, and does so for each row of a
+ * table (rows.c). Meanwhile every call of every other thread must complete, and timeouts in the
+ * wheel must fire on time. README.md lists all calls and points, and the known exceptions with the
+ * delays that they cause. This test shows each exception:
  *
  *   - if the thread stops between exchange and link of a push to a link queue, or before it raises
  *     the tail of a ring, later pushes of the same lane are hidden. If each thread has a lane,
@@ -18,10 +18,12 @@
  * Without arguments: runs all rows. `list`: prints them. Each point that a frozen call passes must
  * have a row of its own, too.
  *
- * Seen to fail with these defects: tickets that wait for a cut of any lane (flush of other threads
- * hangs); schedule outside its critical section (stop ends); a ring that raises its tail before it
- * writes the entry (the worker reads an entry that is not there, and crashes); `cancel:won` taken
- * out of the rows (the call passes a point without a row).
+ * Seen to fail with these defects:
+ * - a flush waits although its own lane is not cut, so the flush of another thread hangs;
+ * - schedule is outside its critical section, so a stop ends that must wait;
+ * - twi_ring_push() raises the tail before it writes the entry, so the worker reads an entry that
+ *   is not there, and crashes;
+ * - the rows of the point `cancel:won` are missing, so the call passes a point without a row.
  */
 #include "rows.h"
 #include "slowdown.h"
@@ -36,16 +38,16 @@ enum {
 	ROWS_MAX = 160,
 	PATIENCE_MS = 20000,
 	/*
-	 * A row is repeated, with later timeouts, if its point was missed because the worker was
-	 * awake. The same holds if the wheel had fired before the thread reached the point.
+	 * A row is repeated, with later timeouts, if the victim did not pass the point because the
+	 * worker was awake, or if the wheel fired before the victim reached the point.
 	 */
 	REPEATS = 8,
 	DUE_MS = 30,
 	OTHERS_ROUNDS = 1000,
 	STANDS_MS = 20,
 	/*
-	 * Generous, because a loaded machine is late by itself. The victim stays stopped for much
-	 * longer.
+	 * This bound is large, because timeouts are late on a busy machine anyway. The victim stays
+	 * stopped for much longer.
 	 */
 	LATE_MS = 1500,
 	SECONDS_PER_ROW = 60,
@@ -53,7 +55,8 @@ enum {
 
 static const struct row *current;
 static _Atomic bool victim_done;
-static bool seen[ROWS_MAX][ROWS_MAX]; /* [call][point]; each has the index of its first row */
+/* indexed by the first row of a call, and by the first row of a point */
+static bool seen[ROWS_MAX][ROWS_MAX];
 
 _Noreturn void fail(const char *what)
 {
@@ -106,7 +109,7 @@ static void *victim_main(void *argument)
 	return NULL;
 }
 
-/* The work of a thread that is not stopped: schedules a timeout and queries it. */
+/* Does the work of a thread that is not stopped: schedules a timeout and queries it. */
 static struct tw_handle other_schedule(int round)
 {
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -187,7 +190,10 @@ static void clock_move(void)
 		fail("the clock does not move");
 }
 
-/* Timeouts in the wheel must fire (or, in a stop, be handed back) while the thread stands. */
+/*
+ * Waits while the victim is stopped. The timeouts in the wheel must fire or, in a stop, be handed
+ * back.
+ */
 static int64_t wheel_wait(void)
 {
 	while (atomic_load(&scene.wheel_ended) < WHEELED) {
@@ -198,7 +204,7 @@ static int64_t wheel_wait(void)
 	return atomic_load(&scene.wheel_ended_ms) - scene.begin_ms - scene.due_ms;
 }
 
-/* The timeout is long for a stop that must end, and short for one that must wait. */
+/* Returns the time limit for a stop: long if the stop must end, short if it must wait. */
 static int64_t stop_timeout_ns(bool waits)
 {
 	return INT64_C(1000000) * (waits ? STANDS_MS : PATIENCE_MS);
@@ -261,7 +267,7 @@ static void engine_end(struct tw_engine *engine)
 		fail("the other engine does not end");
 }
 
-/* Returns how late the wheel was, in ms. */
+/* Makes the calls while the victim is stopped. Returns how late the wheel was, in ms. */
 static int64_t while_frozen(void)
 {
 	int64_t late_ms = 0;
@@ -302,7 +308,7 @@ static bool stand_reached(void)
 	       (!scene_has_worker() || covers(CLOSED) || atomic_load(&scene.wheel_ended) == 0);
 }
 
-/* Returns false if the point was missed, or reached too late. */
+/* Plays a row. Returns false if the victim did not pass the point, or reached it too late. */
 static bool row_play(int64_t due_ms)
 {
 	struct tw_engine *other = NULL;
@@ -353,9 +359,9 @@ static bool row_exists(const char *call, const char *point)
 }
 
 /*
- * These calls wake a worker that would sleep too long. Whether the worker sleeps at that moment is
- * chance in their settings, and so is whether they pass the point. Other calls are frozen at that
- * point.
+ * Returns whether the call may pass the point without a row of its own. Some calls wake a worker
+ * that would sleep too long. In their settings it is chance whether the worker sleeps at that
+ * moment, and so whether they pass the point. Other calls have a row at that point.
  */
 static bool passed_by_chance(const char *call, const char *point)
 {
@@ -369,7 +375,10 @@ static bool row_missing(const struct row *call, const struct row *point)
 	return !row_exists(call->call, point->point) && !passed_by_chance(call->call, point->point);
 }
 
-/* Counts points without a row. Points that a call passed before its row's point count as well. */
+/*
+ * Counts the points without a row. A point that the victim passed before the point of its row
+ * counts too.
+ */
 static int seen_check(void)
 {
 	int missing = 0;
@@ -401,7 +410,7 @@ int main(int argc, char **argv)
 		fputs("more rows than ROWS_MAX\n", stderr);
 		return 1;
 	}
-	/* Line buffering, so that results appear even if the next row hangs. */
+	/* Buffers output by lines, so that results appear even if the next row hangs. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < row_count; i++)
 		row_run(&rows[i]);

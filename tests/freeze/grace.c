@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop and destroy must wait for every thread that may still touch the engine. A thread stops at
- * the critical point, and stop (or destroy) must not end before it continues.
+ * Stop and destroy must wait for every thread that may still touch the engine. In each test a
+ * thread is stopped at a point where it may still touch the engine. The stop or destroy of the
+ * engine must not end before the thread continues.
  *
- * If a test is for the second grace period of finish, the stopped thread's section must begin after
- * the first one. So a hand-back begins that section, and waits until the thread has stopped.
+ * twi_worker_finish() waits for two grace periods. In a test of the second, the stopped thread's
+ * section must begin after the first has ended. So a hand-back lets the thread begin that section,
+ * and waits until the thread has stopped.
  *
- * Seen to fail with these defects: no second grace period in finish (both cancels, in the wheel and
- * in a ring; the executor); that grace period before the wait for executors, or a wait that does
- * not look again (the executor that stop waits for); no section in in_flight_end (the executor);
- * `sweeping` raised after the grace period, or not looked at (after the announcement), or looked at
- * after the swap (before the announcement); no section in twi_worker_died (the worker that died);
- * no grace period in clock_detach (the mover); no wait for pins in finish, or no pin (both
- * reschedules).
+ * Seen to fail with these defects (in parentheses: the tests):
+ * - twi_worker_finish() waits for no second grace period (both cancels, in the wheel and in a ring;
+ *   the executor);
+ * - it waits for that grace period before in_flight_wait() (the executor that stop waits for);
+ * - in_flight_wait() does not check the count again after it was woken (the executor that stop
+ *   waits for);
+ * - in_flight_end() has no section (the executor);
+ * - twi_worker_finish() sets `sweeping` after the first grace period, or cancel does not read it
+ *   (after the announcement);
+ * - cancel reads `sweeping` after its swap (before the announcement);
+ * - twi_worker_died() has no section (the worker that died);
+ * - clock_detach() waits for no grace period (the mover);
+ * - twi_worker_finish() does not wait for pins, or the rescheduler sets no pin (both reschedules).
  */
 #include "base/atomic.h"
 #include "race.h"
@@ -31,7 +39,7 @@
 
 enum {
 	PATIENCE_MS = 20000,
-	/* How long a thread must remain in its wait. */
+	/* how long a thread must remain in its wait */
 	WAITS_MS = 50,
 };
 
@@ -101,7 +109,7 @@ static void *executor_main(void *argument)
 	return NULL;
 }
 
-/* The first hand-back comes after the first grace period. */
+/* Handles a hand-back. The first one comes after the first grace period. */
 static void on_unexpired(void *context, struct tw_handle self, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
@@ -118,7 +126,7 @@ static void on_unexpired(void *context, struct tw_handle self, const struct tw_k
 	RACE_CHECK(stand_await(&stand, PATIENCE_MS));
 }
 
-/* Stop must not end while the thread is stopped, and must end when it continues. */
+/* Checks that stop does not end while the thread is stopped, and ends when the thread continues. */
 static void stop_waits(void *(*other_main)(void *))
 {
 	RACE_CHECK(tw_engine_stop(engine, on_unexpired, &other_main, 0) == -ETIMEDOUT);
@@ -130,7 +138,7 @@ static void stop_waits(void *(*other_main)(void *))
 	RACE_CHECK(pthread_join(other, NULL) == 0);
 }
 
-/* The timeout is in the wheel when the engine is swept. */
+/* Stops a cancel of a timeout that is in the wheel when the engine is swept. */
 static void cancel_while_swept(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -157,7 +165,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* An executor has one timeout, and one is in the wheel. */
+/* Opens an engine with one timeout that an executor has, and one in the wheel. */
 static void executor_open(void)
 {
 	stand.point = "due:counted";
@@ -183,7 +191,10 @@ static void some_time(void)
 		nap();
 }
 
-/* The executor's section begins when stop already waits for it. A wait may always end early. */
+/*
+ * Lets the executor's section begin when stop already waits for the executor. The wait of a futex
+ * may always end early.
+ */
 static void executor_that_is_waited_for(void)
 {
 	struct twi_worker *worker;
@@ -225,8 +236,8 @@ static uint64_t pushed_to_rings(const struct twi_worker *worker)
 }
 
 /*
- * A cancel after the announcement of the sweep must leave the node to the sweep, because no thread
- * reads the queue any more.
+ * Stops a cancel that begins after the announcement of the sweep (`sweeping` is set). It must leave
+ * the node to the sweep, because no thread reads the queue any more.
  */
 static void cancel_after_the_announcement(void)
 {
@@ -265,9 +276,9 @@ static void on_passed(const char *point)
 }
 
 /*
- * A canceller that looked before the announcement of the sweep must notify the worker, even if the
- * announcement comes before its swap. Its timeout may be out of the wheel already, and then only
- * the queue has it.
+ * Stops a cancel that has read `sweeping` before the announcement. It must push the node to the
+ * worker, even if the announcement comes before its swap. The timeout may be out of the wheel
+ * already, and then only the queue has it.
  */
 static void cancel_before_the_announcement(void)
 {
@@ -297,7 +308,10 @@ static void cancel_before_the_announcement(void)
 static struct stand finisher_stand;
 static _Atomic bool owned, swept;
 
-/* The owner of a loop. It takes nothing out of a ring before it finishes the engine. */
+/*
+ * The main function of a loop's owner. It takes nothing out of a ring before it finishes the
+ * engine.
+ */
 static void *finisher_main(void *argument)
 {
 	(void)argument;
@@ -326,9 +340,9 @@ static void loop_open(pthread_t *ret_finisher)
 }
 
 /*
- * Two timeouts are in a ring when the sweep begins. The finisher looks at the first one while a
- * canceller takes the second. From then on no thread finds the second, and its canceller has
- * stopped before it touches the engine.
+ * Stops a cancel in a ring. Two timeouts are in the ring when the sweep begins. The finisher reads
+ * the first one while a canceller takes the second. After that no thread finds the second, and its
+ * canceller has stopped before it touches the engine.
  */
 static void cancel_in_a_ring(void)
 {
@@ -364,7 +378,7 @@ static void *postpone_main(void *argument)
 }
 
 /*
- * The rescheduling thread stops. Meanwhile all other timeouts are handed back, and another engine
+ * Stops the rescheduling thread. Meanwhile all other timeouts are handed back, and another engine
  * is stopped and destroyed.
  */
 static void postponement(const char *point, int outcome, const char *what)
@@ -402,7 +416,10 @@ static void postponements(void)
 		     "stop waits for a reschedule that has not counted");
 }
 
-/* A user's hook for threads: no thread joins this one, so only the library can wait for it. */
+/*
+ * Stands for a user's hook that creates threads. No thread joins this one, so only the library can
+ * wait for it.
+ */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;
@@ -464,8 +481,10 @@ static void *destroy_main(void *argument)
 	return NULL;
 }
 
-/* The engine was never started. Otherwise a grace period of
- * stop could hide a missing one in destroy. */
+/*
+ * Stops the thread that moves the clock. The engine was never started. Otherwise a grace period of
+ * stop could hide that one is missing in destroy.
+ */
 static void mover_of_the_clock(void)
 {
 	pthread_t destroyer;

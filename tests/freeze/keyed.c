@@ -5,11 +5,14 @@
  * thread may wait for the stopped thread. When it continues, it must find the changes, and each
  * entry must end once, as the calls reported.
  *
- * Seen to fail with these defects, each at its point: a replace in place after which a cancel of
- * the old entry ends the new one; an expiry that is forgotten because it met a hold; a dead entry
- * that keeps its key; a cancel that does not check the life again; an entry freed before its timer
- * has come; an old hook that is not called if the new one's ends the thread; an entry freed before
- * stop's finaliser has come.
+ * Seen to fail with these defects, each at its point:
+ * - after a replace in place, a cancel of the old entry ends the new one;
+ * - an expiry that finds the entry held is forgotten;
+ * - a dead entry keeps its key;
+ * - a cancel does not check the life again;
+ * - an entry is freed before its timer has expired or was handed back;
+ * - the hook of the old entry is not called if the hook of the new entry ends the thread;
+ * - an entry is freed before stop has called the timer's finaliser.
  */
 #include "layer.h"
 
@@ -27,7 +30,7 @@ struct item {
 	_Atomic unsigned ended;
 	_Atomic int end;
 	uint64_t life;
-	bool exits; /* its hook ends its thread */
+	bool exits; /* its hook ends the thread that calls it */
 };
 
 static struct item first, second, third;
@@ -70,14 +73,14 @@ static void scene_open(bool dispatching)
 	RACE_CHECK(tw_engine_start(engine) == 0);
 }
 
-/* The first entry has the key. */
+/* Opens with the first entry under the key. */
 static void scene_open_waiting(int64_t delay_ns)
 {
 	scene_open(false);
 	RACE_CHECK(put(&first, false, delay_ns) == TW_KEYED_DONE);
 }
 
-/* All entries must be free: each was given back once. */
+/* Checks that all entries are free: each was given back once. */
 static void scene_close(void)
 {
 	stop();
@@ -132,8 +135,8 @@ static int call_move(void)
 }
 
 /*
- * The cancel ends the old entry, so the key is free. Then the replace gives the key to the new
- * entry.
+ * Stops a replace while a cancel ends the old entry, so that the key is free. The replace then
+ * gives the key to the new entry.
  */
 static void replace_against_cancel(const char *point, int (*cancel)(void))
 {
@@ -151,7 +154,10 @@ static void replace_against_cancel(const char *point, int (*cancel)(void))
 	scene_close();
 }
 
-/* The second replace finds the entry held, so it adds a new entry, which is replaced later. */
+/*
+ * Stops a replace while a second one finds the entry held. The second adds a new entry, which is
+ * replaced later.
+ */
 static void replace_against_replace(void)
 {
 	struct victim victim;
@@ -184,8 +190,8 @@ static void replace_against_stop(const char *point)
 }
 
 /*
- * The old entry's time comes while its thread is stopped, and must not end the new entry. The new
- * entry waits for its own time.
+ * Stops a replace while the old entry's time comes. This must not end the new entry, which waits
+ * for its own time.
  */
 static void replace_against_old_time(void)
 {
@@ -204,8 +210,8 @@ static void replace_against_old_time(void)
 }
 
 /*
- * The new deadline comes before the replace is done. The new entry must run as soon as the replace
- * is done.
+ * Stops a replace while the new deadline comes. The new entry must run as soon as the replace is
+ * done.
  */
 static void replace_against_new_time(void)
 {
@@ -222,7 +228,7 @@ static void replace_against_new_time(void)
 	scene_close();
 }
 
-/* The entry is in the table, and still held. */
+/* Stops a schedule while its entry is in the table and still held. */
 static void schedule_against_cancel(void)
 {
 	struct victim victim;
@@ -265,8 +271,8 @@ static void schedule_against_stop(void)
 }
 
 /*
- * The old entry's expiry is at an executor, so the replace adds a new entry. Then the old one runs
- * before the replace reports it.
+ * Stops a replace of an entry whose expiry is at an executor, so that the replace adds a new entry.
+ * Then the old entry runs before the replace reports it.
  */
 static void ousting_against_run(void)
 {
@@ -284,7 +290,7 @@ static void ousting_against_run(void)
 	scene_close();
 }
 
-/* The replacing thread has to end both entries, and the first hook ends the thread. */
+/* Makes a replacing thread end both entries. The hook of the first one ends the thread. */
 static void ousting_ends_its_thread(void)
 {
 	struct victim victim;
@@ -320,7 +326,10 @@ static void cancel_against_replace(int (*call)(void), int result)
 	scene_close();
 }
 
-/* The entry ends, and another one gets the key. The reschedule must move that one. */
+/*
+ * Stops a reschedule while its entry ends and another one gets the key. The reschedule must move
+ * the other one.
+ */
 static void move_against_cancel(void)
 {
 	struct victim victim;
@@ -335,7 +344,7 @@ static void move_against_cancel(void)
 	scene_close();
 }
 
-/* The entry is dead but still in the table. Its key must be free. */
+/* Stops a thread whose entry is dead but still in the table. Its key must be free. */
 static void ending_against_schedule(void)
 {
 	struct victim victim;
@@ -351,7 +360,10 @@ static void ending_against_schedule(void)
 	scene_close();
 }
 
-/* The timer's expiry comes from an executor before, or after, the owner leaves the entry. */
+/*
+ * Stops the owner before it leaves the entry. The timer's expiry comes from an executor before, or
+ * after, the owner leaves it.
+ */
 static void leaving_against_timer(bool before)
 {
 	struct victim victim;
@@ -374,7 +386,7 @@ static void leaving_against_timer(bool before)
 	scene_close();
 }
 
-/* The callback arms this stand on the worker, which then stops inside the hand-back. */
+/* The callback arms this stand on the worker, which then stops at it inside the hand-back. */
 static struct stand worker_stand;
 
 static int64_t on_run_armed(const struct tw_keyed_self *self, void *arg)
@@ -390,8 +402,8 @@ static void *stop_main(void *unused)
 }
 
 /*
- * Stop has taken the timer. The timer's finaliser is still to come, and is the last to touch the
- * entry.
+ * Cancels while stop has taken the timer. The timer's finaliser is still to come, and is the last
+ * to touch the entry.
  */
 static void cancel_against_hand_back(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout comes after the worker has looked at its lane, and its tick ends before the turn does.
- * It must fire in the turn that follows at once, not a tick later.
+ * A timeout is pushed after the worker has read its lane in a turn, and its tick ends before that
+ * turn does. It must fire in the next turn, which follows at once, and not a tick later.
  *
  * Seen to fail with this defect: the turn reads the time after the transfer, so that the wheel
  * passes a tick before it has all timeouts of that tick.
@@ -68,11 +68,11 @@ int main(void)
 	RACE_CHECK(tw_schedule(engine, 1, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Does not use flush: a worker that has already stopped at its point would not serve it. */
+	/* Does not use flush. A worker that has already stopped at its point would not serve it. */
 	await(&armed);
 	/*
-	 * The timeout is not due yet. Each move of the clock makes a turn only if the worker
-	 * sleeps.
+	 * Moves the clock again and again, because a move makes a turn only if the worker sleeps.
+	 * The timeout is not due yet.
 	 */
 	for (int64_t ms = TICK_MS + 1; ms < 2 * TICK_MS - 10 && !stand_await(&stand, 5); ms++)
 		clock_move(clock, ms);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A caller that the limit of pending timeouts rejects must not make another caller fail, not even
- * for a moment. It stops when it has just found the engine full. Then the only place becomes free,
+ * A caller that is rejected by the limit of pending timeouts must not make another caller fail. The
+ * first caller is stopped when it has just found the engine full. Then the only place becomes free,
  * and the next caller must get it.
  *
- * Seen to fail with this defect: a check that counts first, and takes its count back if that was
- * too much.
+ * Seen to fail with this defect: twi_limit_take() raises the count first, and lowers it again if it
+ * was over the limit.
  */
 #include "race.h"
 #include "stand.h"

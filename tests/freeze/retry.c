@@ -5,11 +5,14 @@
  * the stopped thread. When it continues, it must find the changes, and the task must end once, as
  * the calls reported.
  *
- * Seen to fail with these defects, each at its point: a hand-back that ends a task owned by another
- * thread; a task given back while its timer is still under way; `gone` not checked by submit or
- * completion, cleared after the new timer was created, or not set by a timer that expires; `stop`
- * not checked, also if there is no timer; a timer with a deadline before its task waits; a submit
- * that looks for a place only once.
+ * Seen to fail with these defects, each at its point:
+ * - a hand-back ends a task that another thread owns;
+ * - a task is freed although its timer can still expire or be handed back;
+ * - submit, or a completion, does not check `gone`;
+ * - `gone` is cleared after the new timer was created, or is not set by a timer that expires;
+ * - `stop` is not checked, or is not checked if there is no timer;
+ * - the timer gets its deadline before its task is in the state WAITING;
+ * - a submit looks for a place only once.
  */
 #include "layer.h"
 
@@ -96,7 +99,7 @@ static void narrow_open(bool dispatching)
 	RACE_CHECK(tw_retry_create(engine, &options, &queue) == 0);
 }
 
-/* All tasks must be free: each was given back once. */
+/* Checks that all tasks are free: each was given back once. */
 static void scene_close(void)
 {
 	stop();
@@ -146,7 +149,10 @@ static int call_run(void)
 	return tw_due_run(&due);
 }
 
-/* If the timer is handed back before the task waits, the submit must be rejected. */
+/*
+ * Stops a submit while the timer is handed back, before the task waits. The submit must be
+ * rejected.
+ */
 static void submit_against_stop(void)
 {
 	struct victim victim;
@@ -170,8 +176,8 @@ static void open_pending(struct victim *victim, const char *point)
 }
 
 /*
- * Stop does not wait for the completion, and finds no task to end. So the completion must end its
- * task.
+ * Stops a completion during a stop of the engine. The stop does not wait for the completion, and
+ * finds no task to end. So the completion must end its task.
  */
 static void completion_against_stop(const char *point)
 {
@@ -198,8 +204,8 @@ static void completion_against_cancel(const char *point)
 }
 
 /*
- * The task ends, and its memory becomes another task. The stopped thread must not touch that task's
- * timer.
+ * Stops the thread that sets a task's deadline. Meanwhile the task ends, and its memory becomes
+ * another task. The thread must not touch that task's timer.
  */
 static void arming_against_reuse(void)
 {
@@ -220,7 +226,9 @@ static void arming_against_reuse(void)
 	scene_close();
 }
 
-/* The cancel has seen the task wait. By the time of its swap an attempt is pending. */
+/*
+ * Stops a cancel that has read that the task waits. When it makes its swap, an attempt is pending.
+ */
 static void cancel_against_attempt(void)
 {
 	struct victim victim;
@@ -236,7 +244,7 @@ static void cancel_against_attempt(void)
 	scene_close();
 }
 
-/* The timer expires and finds the task owned, so the owner must free it. */
+/* Stops a cancel while the timer expires and finds the task owned. So the owner must free it. */
 static void cancel_against_timer(void)
 {
 	struct victim victim;
@@ -253,7 +261,7 @@ static void cancel_against_timer(void)
 	scene_close();
 }
 
-/* An executor has the timer of the first task. */
+/* Opens with the timer of the first task at an executor. */
 static void open_dispatched(int result)
 {
 	scene_open(true);
@@ -263,7 +271,8 @@ static void open_dispatched(int result)
 }
 
 /*
- * An executor has the timer when the task ends. The timer comes before, or after, the owner leaves.
+ * Stops the owner of an ended task whose timer an executor has. The timer comes before, or after,
+ * the owner leaves the task.
  */
 static void leaving_against_timer(bool before)
 {
@@ -295,8 +304,8 @@ static void hoard_all(void)
 }
 
 /*
- * At first there is no memory for a timer. The attempt's thread creates one later, which is handed
- * back at once.
+ * Makes an attempt for which there is no memory for a timer. The attempt's thread creates the timer
+ * later, and the timer is handed back at once.
  */
 static void renewal_against_stop(int result)
 {
@@ -315,8 +324,8 @@ static void renewal_against_stop(int result)
 }
 
 /*
- * The same with a cancel instead of a stop. The cancel reports that no further attempt comes, so it
- * must end the task.
+ * Does the same with a cancel instead of a stop. The cancel reports that no further attempt comes,
+ * so it must end the task.
  */
 static void renewal_against_cancel(int result)
 {
@@ -340,8 +349,10 @@ static void narrow_pending(void)
 	RACE_CHECK(first.attempts == 1);
 }
 
-/* A task that a completion owns must not be dropped. If
- * there is no other, the submit is rejected. */
+/*
+ * Stops a completion. A task that a completion owns must not be dropped. If there is no other task,
+ * the submit is rejected.
+ */
 static void completion_against_drop(void)
 {
 	struct victim victim;
@@ -358,7 +369,7 @@ static void completion_against_drop(void)
 	scene_close();
 }
 
-/* The reverse: a task that is being dropped must not be completed any more. */
+/* Does the reverse: a task that is being dropped must not be completed any more. */
 static void drop_against_completion(void)
 {
 	struct victim victim;
@@ -375,7 +386,10 @@ static void drop_against_completion(void)
 	scene_close();
 }
 
-/* Stop must not end the task that is being dropped, nor the new one, which does not exist yet. */
+/*
+ * Stops a drop during a stop of the engine. The stop must end neither the task that is being
+ * dropped nor the new one, which does not exist yet.
+ */
 static void drop_against_stop(void)
 {
 	struct victim victim;
@@ -390,8 +404,10 @@ static void drop_against_stop(void)
 	scene_close();
 }
 
-/* The submit found no task to drop, because the only one
- * was about to end. Its place is free by now. */
+/*
+ * Stops a submit that found no task to drop, because the only task was about to end. When it
+ * continues, that task's place is free.
+ */
 static void submit_against_end(void)
 {
 	struct victim owner, victim;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads beyond the near numbers share a lane if there is no memory for lanes of their own. One of
- * its threads stops in the middle of a push, first of a schedule, then of a cancel. Pushes of other
- * threads to the same lane stay hidden until it continues. Meanwhile their calls must complete, and
- * other lanes' timeouts must fire. The worker must look again sometimes without spinning, and a
- * flush must report that it has not seen everything. Afterwards all pushes must appear. A thread
- * stopped in the middle of a batch hides no pushes of other threads, because its chain is private
- * until it is pushed.
+ * the lane's threads stops in the middle of a push, first of a schedule, then of a cancel. This
+ * cuts the lane: pushes of other threads to it stay hidden from the worker until the thread
+ * continues. Meanwhile their calls must complete, and other lanes' timeouts must fire. The worker
+ * must look again sometimes without spinning, and a flush must report that it has not seen
+ * everything. When the thread continues, the worker must see all pushes. A thread stopped in the
+ * middle of a batch hides no pushes of other threads, because its chain is private until it is
+ * pushed.
  *
- * Seen to fail with these defects: tickets served although a lane is cut (flush returns 0); a
- * worker that stays awake for them (it spins); no second look at a cut lane before the next tick (a
- * thread that waits in a flush is not notified).
+ * Seen to fail with these defects:
+ * - the worker serves tickets although a lane is cut, so flush returns 0;
+ * - the worker stays awake for these tickets, so it spins;
+ * - the worker does not look at a cut lane again before the next tick, so a thread that waits in a
+ *   flush is not notified.
  */
 #include "no_lanes.h"
 #include "race.h"
@@ -37,11 +40,11 @@ static void on_expire(struct tw_handle self, void *arg)
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* One thread's job: schedules a timeout that is due, or cancels one. */
+/* The job of one thread: it schedules a timeout that is due, or cancels one. */
 struct job {
-	struct tw_handle victim; /* cancels this; zeros: schedules */
+	struct tw_handle victim; /* the timeout to cancel; zeros: the job schedules */
 	bool stands;
-	bool batch; /* schedules two timeouts by one call */
+	bool batch; /* whether the job schedules two timeouts by one call */
 };
 
 static const struct tw_item two_due[2] = {{0, &kind, NULL}, {0, &kind, NULL}};
@@ -94,8 +97,10 @@ static void fired_wait(int count)
 		nap();
 }
 
-/* While the first job stands, the second completes but
- * its push is hidden. A third lane is served. */
+/*
+ * Stops the first job. Meanwhile the second completes, but its push is hidden. A third job, in
+ * another lane, is served.
+ */
 static void round_run(struct job *first, struct job *second, int hidden)
 {
 	int before = atomic_load(&fired);
@@ -121,8 +126,8 @@ static void round_run(struct job *first, struct job *second, int hidden)
 }
 
 /*
- * While a thread is stopped in the middle of a batch, other threads' pushes to the lane must be
- * seen, and fire.
+ * Stops a thread in the middle of a batch. Other threads' pushes to the lane must be seen
+ * meanwhile, and must fire.
  */
 static void batch_run(void)
 {
@@ -150,7 +155,10 @@ static void *flusher_main(void *argument)
 	return NULL;
 }
 
-/* The next tick is an hour away, and a thread that already waits does not wake the worker again. */
+/*
+ * Makes a cut while the next tick is an hour away. A thread that already waits in a flush does not
+ * wake the worker again.
+ */
 static void far_tick_run(void)
 {
 	struct job jobs[2] = {{.stands = true}, {.stands = false}};
@@ -169,7 +177,10 @@ static void far_tick_run(void)
 	threads[1] = job_begin(&jobs[1]);
 	RACE_CHECK(pthread_join(threads[1], NULL) == 0);
 	RACE_CHECK(pthread_create(&threads[2], NULL, flusher_main, NULL) == 0);
-	/* Gives the flusher time to wait. If the time is too short, the test only checks less. */
+	/*
+	 * Gives the flusher time to begin its wait. If the time is too short, the test only checks
+	 * less.
+	 */
 	for (int i = 0; i < 100; i++)
 		nap();
 	stand_release(&stand);

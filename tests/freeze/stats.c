@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reader of the counters is stopped in the middle. While it is stopped between two lanes, or
- * after the last one, other threads act. So each case is the same in every run, and its bound is
- * exact:
+ * after the last one, other threads schedule and cancel. One pass over all lanes is a collect. Each
+ * case is the same in every run, so the bound on the reading's error is exact:
  *
- * - threads cancel their own timeouts: the error is at most one for each thread,
- *   if each lane of a collect is disturbed;
+ * - threads cancel their own timeouts: the error is at most one for each thread, if each lane of a
+ *   collect is disturbed;
  * - one thread schedules, another cancels: the reading is exact if only the first collect is
  *   disturbed, because that took too long. If all nine are disturbed, the error is at most the
  *   number of calls during the last one;
- * - never above the limit, never below zero, and in each reading
- *   the counters add up and have not fallen.
+ * - in every case: no reading is above the limit or below zero. In each reading the counters add
+ *   up, and none is less than in the previous one.
  *
- * Seen to fail with these defects: the pair read in two halves, with the point between the halves
- * (own); no repetition, or more than eight (handed_over); begins not reduced to the limit, or not
- * raised to the ends (bounds).
+ * Seen to fail with these defects (in parentheses: the tests):
+ * - lane_read() reads the pair in two halves, with the test point between them (own);
+ * - collect() is not repeated, or is repeated more than eight times (handed_over);
+ * - the count of scheduled timeouts is not reduced to the limit, or is not raised to the count of
+ *   ended ones (bounds).
  */
 #include "race.h"
 
@@ -32,7 +34,7 @@ enum {
 	HANDLES = 20000,
 	/* The first collect and eight repetitions, as in src/api/stats.c. */
 	COLLECTS = 9,
-	/* The reader is stopped at least this long, so that its collect counts as too slow. */
+	/* how long the reader is stopped at least, so that its collect counts as too slow */
 	STAND_NS = 100000,
 };
 
@@ -51,14 +53,14 @@ struct actor {
 	pthread_t thread;
 	sem_t go, done;
 	void (*job)(struct actor *actor);
-	unsigned count;          /* how often to repeat the job */
+	unsigned count;          /* how often to do the job */
 	struct tw_handle handle; /* the timeout of own_toggle */
 	bool has;
 };
 
 static struct actor actors[ACTORS];
 
-/* One actor schedules these, another cancels them. */
+/* One actor schedules these timeouts, and another cancels them. */
 static struct tw_handle handles[HANDLES];
 static unsigned handed, taken;
 
@@ -86,8 +88,8 @@ static void actor_do(struct actor *actor, void (*job)(struct actor *actor), unsi
 }
 
 /*
- * Alternately schedules a timeout and cancels it, `count` calls in all. Now and then flushes, so
- * that the timeout is in the wheel.
+ * Schedules a timeout and cancels it in turn, `count` calls in all. Now and then flushes, so that
+ * the timeout is in the wheel.
  */
 static void own_toggle(struct actor *actor)
 {
@@ -115,14 +117,19 @@ static void take_over(struct actor *actor)
 		RACE_CHECK(tw_cancel(handles[taken++ % HANDLES]) == TW_CANCEL_DONE);
 }
 
-/* How a reading is disturbed: the reader calls `act` at each of its points. */
+/* How a reading is disturbed. The reader calls `act` at each of its test points. */
 static struct {
 	bool armed;
 	void (*act)(void);
-	unsigned collects; /* collects that have ended */
-	unsigned point;    /* in this collect, from 0; the reader passes one for each lane in use */
+	unsigned collects; /* how many collects have ended */
+	/*
+	 * the number of the point in this collect, from 0; the reader passes one for each lane in
+	 * use
+	 */
+	unsigned point;
 	unsigned acts;
-	unsigned calls, calls_here, calls_last; /* in all; in this collect; in the one before */
+	/* calls in all, in this collect, and in the previous collect */
+	unsigned calls, calls_here, calls_last;
 } scene;
 
 static void stand(void)
@@ -152,7 +159,7 @@ void twi_test_point(const char *name)
 
 static struct tw_stats last;
 
-/* Reads while `act` disturbs, and checks what must hold in every reading. */
+/* Reads while `act` disturbs, and checks the properties of every reading. */
 static int64_t read_with(void (*act)(void))
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -172,7 +179,7 @@ static int64_t read_with(void (*act)(void))
 	return (int64_t)stats.pending;
 }
 
-/* The same for tw_engine_pending, which returns only the number. */
+/* Does the same for tw_engine_pending, which returns only the number of pending timeouts. */
 static int64_t pending_with(void (*act)(void))
 {
 	int64_t pending;
@@ -199,7 +206,10 @@ static void engine_open(uint64_t limit, int standing)
 	memset(&last, 0, sizeof last);
 }
 
-/* At rest the reading must be exact, whatever happened before. */
+/*
+ * Closes the engine. When no thread acts any more, the reading must be exact, whatever happened
+ * before.
+ */
 static void engine_close(int64_t pending)
 {
 	RACE_CHECK(read_with(NULL) == pending && pending_with(NULL) == pending);
@@ -208,7 +218,7 @@ static void engine_close(int64_t pending)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* Acts at each lane of each collect, alternately with an odd and an even number of calls. */
+/* Acts at each lane of each collect, with an odd and an even number of calls in turn. */
 static void own_act(void)
 {
 	for (unsigned i = 0; i < ACTORS; i++)
@@ -261,7 +271,7 @@ static int64_t handed_over_pending(void)
 	return STANDING + (int64_t)(handed - taken);
 }
 
-/* After a disturbed collect, the error may be at most the calls during it. */
+/* Checks that after a disturbed collect the error is at most the number of calls during it. */
 static void handed_over_check(int64_t pending)
 {
 	int64_t error = pending - handed_over_pending();
@@ -290,8 +300,8 @@ static void handed_over(void)
 enum { LIMIT = 64 };
 
 /*
- * Timeouts are cancelled in a lane that was read already, and scheduled in one that was not. So the
- * reader sees twice as many.
+ * Cancels timeouts in a lane that was read already, and schedules others in one that was not. So
+ * the reader sees twice as many.
  */
 static void full_act(void)
 {
@@ -303,7 +313,7 @@ static void full_act(void)
 }
 
 /*
- * Timeouts are scheduled in a lane that was read already, and cancelled in one that was not. So the
+ * Schedules timeouts in a lane that was read already, and cancels them in one that was not. So the
  * reader sees more ends than begins.
  */
 static void empty_act(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker has taken a timeout from ingress and looked at it. Before it continues, another thread
- * cancels the timeout. The timeout must not get into the wheel, because its memory serves the next
- * timeouts. The test uses the ring of the lane, then its link queue.
+ * The worker stops after it has taken a timeout from ingress and read its state word. Then another
+ * thread cancels the timeout. The timeout must not get into the wheel, because its memory serves
+ * the next timeouts. The test uses the ring of the lane, then its link queue.
  *
- * Seen to fail with this defect: a transfer that makes the slot entry first and then the step to
- * WHEELED, on either path (the check of the wheel finds a free node).
+ * Seen to fail with this defect: node_transfer(), for either queue, inserts the node into the wheel
+ * before it steps to WHEELED. The check of the wheel then finds a free node.
  */
 #include "base/test_point.h"
 #include "race.h"

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In virtual time, the worker stops between two steps of going to sleep, or of serving flush. Then
- * another thread gives it a reason to continue. No other event would ever wake it, so a missed
- * reason is a hang, which the program reports.
+ * another thread gives it a reason to continue. No other event would ever wake it, so if it misses
+ * the reason it hangs, which the program reports.
  *
- * Seen to fail with these defects: each of the four looks in stay_awake taken out (the test of that
- * reason); the flush ticket read after the turn (flush_means_a_turn_from_its_begin); the count of
- * unseen pushes reset after the transfer (pushes_after_the_transfer); flush notified before the
- * ticket is served (flush_is_told_after_it_was_served); a worker that does not take back its
- * announcement of sleep (who_is_awake_is_not_woken).
+ * Seen to fail with these defects (in parentheses: the tests):
+ * - stay_awake() does not check one of its four reasons (the test of that reason);
+ * - the worker reads the flush ticket after the turn (flush_means_a_turn_from_its_begin);
+ * - the worker sets the count of unseen pushes to 0 after the transfer (pushes_after_the_transfer);
+ * - the worker notifies flushers before it stores that the ticket is served
+ *   (flush_is_told_after_it_was_served);
+ * - the worker does not take back that it sleeps (who_is_awake_is_not_woken).
  */
 #include "race.h"
 #include "stand.h"
@@ -60,7 +62,7 @@ static struct tw_stats stats(void)
 	return stats;
 }
 
-/* Opens an engine with one timeout due at 5 ms, and stops its worker at the point at 2 ms. */
+/* Opens an engine with one timeout that is due at 5 ms. At 2 ms, stops its worker at the point. */
 static void open_at(const char *point, bool next_turn)
 {
 	struct tw_options options;
@@ -93,7 +95,7 @@ static void close_it(const char *what)
 	printf("%s\n", what);
 }
 
-/* Waits for the value. Returns false if it does not come. */
+/* Waits until the value has reached `target`. Returns false if it does not. */
 static bool comes(uint64_t (*value)(void), uint64_t target)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;
@@ -170,7 +172,7 @@ static void pushes_before_sleep(void)
 	close_it("pushes without bound, before the worker says that it sleeps");
 }
 
-/* The turn has already read ingress, so later pushes are for the next turn. */
+/* Pushes when the turn has already read ingress, so these pushes are for the next turn. */
 static void pushes_after_the_transfer(void)
 {
 	uint64_t before;
@@ -208,7 +210,7 @@ static void flush_means_a_turn_from_its_begin(void)
 	close_it("flush waits for a turn that began after it");
 }
 
-/* The flusher sleeps (or looks again) while the worker is stopped between the two steps. */
+/* Stops the worker between the two steps, while the flusher sleeps or looks again. */
 static void flush_is_told_after_it_was_served(void)
 {
 	pthread_t flusher;
@@ -222,7 +224,7 @@ static void flush_is_told_after_it_was_served(void)
 	close_it("flush is told after it was served");
 }
 
-/* Runs on the worker until the test lets it go. */
+/* Keeps the worker in this callback until the test lets it continue. */
 static void on_hold(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -234,7 +236,10 @@ static void on_hold(struct tw_handle self, void *arg)
 
 static const struct tw_kind hold = TW_KIND(on_hold, NULL);
 
-/* Uses real time. The worker has slept until the first deadline and is in its callback. */
+/*
+ * Opens an engine in real time. Its worker has slept until the first deadline, and is in that
+ * timeout's callback.
+ */
 static void open_woken_by_time(void)
 {
 	armed = false;
@@ -255,7 +260,10 @@ static void *waker_main(void *argument)
 	return NULL;
 }
 
-/* Returns false if the machine was so busy that the worker reached its deadline without sleep. */
+/*
+ * Tries once. Returns false if the machine was so busy that the worker did not sleep before its
+ * deadline.
+ */
 static bool awake_try(void)
 {
 	struct stand wake_stand = {.point = "park:waking"};

@@ -18,7 +18,7 @@ enum { BYTES_MAX = 1 << 20 };
 
 __AFL_FUZZ_INIT();
 
-/* After so many inputs AFL++ starts a new process. */
+/* the number of inputs after which AFL++ starts a new process */
 enum { INPUTS = 10000 };
 
 static void inputs_try(void)
@@ -61,7 +61,7 @@ static int file_try(const char *path)
 	return error;
 }
 
-/* Returns how many files passed, or -1. */
+/* Runs the target on each file of a folder. Returns how many files passed, or -1. */
 static int folder_try(const char *path)
 {
 	struct dirent **entries;

@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* libFuzzer prescribes the name. Returns 0. An error ends the process by a signal. */
+/*
+ * Runs the target on one input. libFuzzer prescribes the name. Returns 0. If the target finds an
+ * error, it ends the process by a signal.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 
 #endif

@@ -53,8 +53,9 @@ static void fill(struct tw_engine *engine)
 }
 
 /*
- * The node of the timeout that is cancelled in a ring serves the next one. Their deadline is never,
- * so that their schedule does not wake the worker, which would take them out of the ring.
+ * Makes the timeouts. The node of a timeout that is cancelled in a ring serves the next timeout.
+ * The deadlines of both are never, so that their schedules do not wake the worker, which would take
+ * them out of the ring.
  */
 static void handles_make(void)
 {
@@ -71,7 +72,9 @@ static void handles_make(void)
 	garbage = (struct tw_handle){.node = (void *)8, .generation = 256};
 }
 
-/* gdb stops here. The arguments prevent the compiler from removing the objects. */
+/*
+ * Marks the place at which gdb stops. The arguments prevent the compiler from removing the objects.
+ */
 static __attribute__((noinline)) void stand(struct tw_engine *engine,
 					    const struct tw_handle *handle)
 {

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/gdb/tickwheel-gdb.py must show the known figures of a stopped process, and of its core file.
+"""Checks that docs/gdb/tickwheel-gdb.py shows the known figures of a stopped process, and of its core file.
 
 usage: test_gdb.py GDB PROGRAM SCRIPT
 
 Exit: 0 good; 1 not; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
 process here.
 
-Seen to fail with these defects: entries of a slot counted by its chunks; a stale handle taken for a pending
-one; the argument of a chain's node instead of the chain's own; counters of the first lane alone.
+Seen to fail with these defects: the entries of a slot are counted by its chunks; a stale handle is treated
+as a pending one; the argument of a chain's node is shown instead of the chain's own; only the counters of
+the first lane are shown.
 """
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Everything beyond ISO C must be in one file: src/base/compiler.h, and export.h for the public headers.
+# Checks that all code beyond ISO C is in one file: src/base/compiler.h, and export.h for the public headers.
 #
 # usage: attributes.sh SOURCE_ROOT
 set -eu

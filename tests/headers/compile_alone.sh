@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each public header must compile alone, in every language that it promises.
+# Checks that each public header compiles alone, in every language that it promises.
 #
 # usage: compile_alone.sh HEADER_FOLDER C_COMPILER [CXX_COMPILER]
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A build with -m32 must be rejected when it is configured, and the message must give the reason. Needs no
-# 32-bit libraries.
+# Checks that a build with -m32 is rejected when it is configured, and that the message gives the reason. Needs
+# no 32-bit libraries.
 #
 # usage: rejected.sh SOURCE_ROOT
 set -eu

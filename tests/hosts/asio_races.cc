@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asio_races ROUNDS SEED: timers of tw::asio on threads of one io_context, in real time. Each timer
- * has a strand, in which it is started, cancelled and destroyed. Meanwhile the engine's worker
- * completes its waits. Each handler must run once, in its strand. In every second round the
- * io_context is destroyed while waits are pending.
+ * usage: asio_races ROUNDS SEED
  *
- * Seen to fail: an io_context that keeps its waits when it is destroyed.
+ * Timers of tw::asio on threads of one io_context, in real time. Each timer has a strand, in which
+ * it is started, cancelled and destroyed. Meanwhile the engine's worker completes its waits. Each
+ * handler must run once, in its strand. In every second round the io_context is destroyed while
+ * waits are pending.
+ *
+ * Seen to fail with this defect: an io_context keeps its waits when it is destroyed.
  */
 /* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>
@@ -55,7 +57,7 @@ struct worker : std::enable_shared_from_this<worker> {
 	{
 	}
 
-	/* If `goes_on` is true, the handler takes the next step. */
+	/* Starts a wait. If `goes_on` is true, the handler takes the next step. */
 	void wait(bool goes_on)
 	{
 		auto held = std::make_shared<ticket>();

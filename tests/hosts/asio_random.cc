@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asio_random OPERATIONS SEED: compares tw::asio's timer with Boost.Asio's own, at random, by a
- * clock of the test. Before that, it destroys timers, and an io_context, while waits are pending.
+ * usage: asio_random OPERATIONS SEED
+ *
+ * Compares tw::asio's timer with Boost.Asio's own. Makes random operations, with a clock that the
+ * test moves. Before that, it destroys timers, and an io_context, while waits are pending.
  *
  * Asio does not order timers with equal times, so no two timers are due at the same microsecond.
  * Each new time is in the future: the engine's worker would run a past one at once, while the test
  * goes on (docs/hosts.md).
  *
- * Seen to fail: a cancel that does not complete its waits; waits of one timer in another order; a
- * destruction of the io_context that leaves handlers; work that does not keep the io_context
- * running; a slot that aborts nothing (with Boost 1.81).
+ * Seen to fail with these defects: a cancel does not complete its waits; the waits of one timer
+ * complete in another order; handlers are left when the io_context is destroyed; pending work does
+ * not keep the io_context running; a slot aborts no wait (with Boost 1.81).
  */
 /* Before version 1.75, Boost's own headers need <utility> and do not include it. */
 #include <utility>

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * event_random OPERATIONS SEED: compares the timers of tickwheel-event with libevent's own, at
- * random.
+ * usage: event_random OPERATIONS SEED
+ *
+ * Compares the timers of tickwheel-event with libevent's own, by random operations.
  *
  * It works as uv_random.c does. libevent does not order timers with equal times, so no two timers
  * are ever due at the same microsecond: each has its own fraction of a millisecond.
  *
- * Seen to fail: events that run in the order of their adds instead of their times; an add during
- * the pass that does not withdraw the event's pending callback; a persistent event whose next run
- * counts from its last run; an active event that runs before those that already wait; a break that
- * does not end the pass; a driver that keeps a base without timers alive.
+ * Seen to fail with these defects: events run in the order of their adds instead of their times; an
+ * add during the loop's pass over due events does not withdraw the event's pending callback; the
+ * next run of a persistent event counts from its last run; an active event runs before those that
+ * already wait; a break does not end the pass; the adapter's own timer, the driver, keeps a base
+ * without timers alive.
  */
 #include "clock.h"
 #include "random.h"

@@ -3,8 +3,9 @@
  * tickwheel-event: its shutdown and unusual inputs. event_random.c compares the rest with
  * libevent's own timers.
  *
- * Seen to fail: timers freed while a pass still uses them; a close that succeeds although a timer
- * is left; an add that fails and leaves its timer pending.
+ * Seen to fail with these defects: timers are freed while the loop still runs due events of them; a
+ * close succeeds although a timer is left; an add that fails leaves its timer
+ * pending.
  */
 #include "check.h"
 #include "child.h"

@@ -3,11 +3,16 @@
  * tickwheel-uv-timer: its shutdown and unusual inputs. uv_random.c compares the rest with libuv's
  * own timers.
  *
- * Seen to fail: a second close that is accepted; a close that leaves the timer in the due list; a
- * bracket that stays open when uv_run returns; handles closed by uv_walk that are closed again;
- * memory freed while the loop still closes such handles (by valgrind); a far timer that does not
- * keep the loop alive; a child that waits for the parent's timers; a start without memory that
- * leaves its timer active; a driver that still runs when all timers are stopped.
+ * Seen to fail with these defects:
+ * - a second close is accepted;
+ * - a close does not take the timer out of the list of due timers;
+ * - the engine's bracket (tw_loop_enter to tw_loop_exit) stays open when uv_run returns;
+ * - handles that the program has closed by uv_walk are closed again;
+ * - memory is freed while the loop still closes such handles (found by valgrind);
+ * - a far timer does not keep the loop alive;
+ * - a child waits for the parent's timers;
+ * - a start without memory leaves its timer active;
+ * - the adapter's own timer, the driver, still runs when all timers are stopped.
  */
 #include "check.h"
 #include "child.h"
@@ -387,8 +392,10 @@ Test(uv_timer, unreferenced_timer_runs_while_another_holds_the_loop)
 
 static struct scene parents;
 
-/* The parent's timers must not run in the child. The child can close them, and then its loop
- * ends. */
+/*
+ * Closes the parent's timers in the child. They must not run there. After that the child's loop
+ * ends.
+ */
 static void child_closes(void)
 {
 	child_need(uv_loop_fork(&parents.loop), 0);

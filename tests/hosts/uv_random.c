@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uv_random OPERATIONS SEED: compares the timers of tickwheel-uv-timer with libuv's own, at random.
+ * usage: uv_random OPERATIONS SEED
+ *
+ * Compares the timers of tickwheel-uv-timer with libuv's own, by random operations.
  *
  * Two loops get the same operations: between iterations, in callbacks of timers, in close
  * callbacks, and in a uv_prepare_t. One loop has libuv's timers, the other has ours. All results of
  * operations and callbacks must be the same: order, times, states, and whether the loop is alive.
  * Each loop has its own substituted time.
  *
- * Seen to fail: timers with equal times that run in the order of their creation instead of their
- * starts; a repeat that starts after its callback; an earlier start that stays at its old time in
- * the engine; close callbacks in the order of the closes; an unref that does not reach the driver;
- * a stop that leaves the timer in the due list.
+ * Seen to fail with these defects: timers with equal times run in the order of their creation
+ * instead of their starts; a repeat starts only after its callback; a start at an earlier time
+ * leaves the timer at its old time in the engine; close callbacks run in the order of the closes;
+ * an unref does not reach the adapter's own timer, the driver; a stop does not take the timer out
+ * of the list of due timers.
  */
 #include "clock.h"
 #include "random.h"
@@ -43,10 +46,10 @@ struct side {
 	int64_t now_ns;
 	struct random random;
 	unsigned events;
-	unsigned stop_after; /* callbacks until uv_stop; 0: never */
+	unsigned stop_after; /* after how many callbacks uv_stop is called; 0: never */
 	uint64_t operations;
 	uint64_t callbacks;
-	bool quiet; /* set at the end: no more starts */
+	bool quiet; /* set at the end: no timer is started any more */
 	struct event event[EVENTS];
 };
 
@@ -102,7 +105,10 @@ static void wheel_expired(struct tw_uv_timer *timer)
 	seen(self, "expired", (unsigned)(timer - self->wheel));
 }
 
-/* A second callback, so that the test sees which of the two runs. */
+/*
+ * Does the same as the first callback, under another name, so that the test sees which of the two
+ * runs.
+ */
 static void stock_other(uv_timer_t *timer)
 {
 	struct side *self = timer->data;
@@ -199,7 +205,10 @@ static void hold(struct side *self, unsigned i)
 		uv_unref(stock);
 }
 
-/* A closing timer has no due time. There ours differs from libuv's on purpose (docs/hosts.md). */
+/*
+ * Records a timer's state. For a closing timer it does not read the due time, because ours differs
+ * from libuv's on purpose (docs/hosts.md).
+ */
 static void look(struct side *self, unsigned i)
 {
 	const struct tw_uv_timer *wheel = &self->wheel[i];
@@ -353,8 +362,10 @@ static bool same(uint64_t steps)
 	return true;
 }
 
-/* With our timers a loop may sleep for less time than with libuv's, but not for more. It must
- * not sleep for ever if libuv's does not. */
+/*
+ * Returns whether our loop sleeps as it should. With our timers a loop may sleep for less time than
+ * with libuv's, but not for more. It must not sleep for ever if libuv's does not.
+ */
 static bool sleeps_right(void)
 {
 	unsigned theirs = (unsigned)backend_timeout(&side[0]);

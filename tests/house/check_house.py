@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The structure of the sources: folders, includes, calls, sizes. A folder of src is a room.
+"""Checks the structure of the sources: folders, includes, calls, sizes. A folder of src is called a room.
 
 usage: check_house.py SOURCE_ROOT [--picture]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How the comments and pages read: counts per 1,000 words, each within a bound.
+"""Checks how the comments and pages read: each of these counts per 1,000 words must be within a bound.
 
 usage: check_words.py SOURCE_ROOT [--list] [PART...]
 

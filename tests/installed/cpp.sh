@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tests of the headers for C++ (tests/cpp), built outside the tree against an installed copy: by g++ and clang++,
-# as C++17 and C++20, plain, with AddressSanitizer and UBSan, and with ThreadSanitizer. The library has no sanitizer.
+# Builds and runs the tests of the headers for C++ (tests/cpp), outside the tree, against an installed copy.
+# Uses g++ and clang++, as C++17 and C++20: plain, with AddressSanitizer and UBSan, and with ThreadSanitizer.
+# The library itself is built without a sanitizer.
 # usage: cpp.sh SOURCE_ROOT PREFIX; CXX: one compiler instead of both.
 # shellcheck disable=SC2046,SC2086
 set -eu
@@ -16,7 +17,8 @@ export ASAN_OPTIONS=abort_on_error=1:detect_stack_use_after_return=1 UBSAN_OPTIO
 export TSAN_OPTIONS=halt_on_error=1
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror'
 run=
-# ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So switch that off.
+# Switches address randomisation off. ThreadSanitizer needs fixed address ranges, which other memory could
+# occupy if addresses are random.
 ! setarch -R true 2> /dev/null || run='setarch -R'
 
 # programs COMPILER STANDARD FLAG...

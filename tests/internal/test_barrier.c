@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A busy lane pushes without a fence. So a worker that wants to sleep first makes a memory barrier
- * in all threads of the process. If that fails, it sleeps for a short time only. This program
- * replaces the system's barrier by its own functions. A test cannot force a push to read the
- * worker's sleep state too early. So the tests use a push that does not read it.
+ * A busy lane pushes without a fence. So before it sleeps, the worker makes a memory barrier in all
+ * threads of the process. If the barrier fails, the worker sleeps only for a short time. This
+ * program replaces the system's barrier by functions of its own. The barrier matters if a push
+ * loads the published deadline too early. A test cannot force that, so the tests use a push that
+ * does not load it at all.
  *
- * Seen to fail: no barrier before a sleep; lanes that are never busy, or busy although there is no
- * barrier; a failed barrier after which a worker's sleep, a poll or the first setting of the
- * descriptor is not short; sleeps that stay short when the barrier succeeds again.
+ * Seen to fail with these defects:
+ * - the worker makes no barrier before it sleeps;
+ * - lanes are never marked as busy, or are marked although the system has no such barrier;
+ * - after a failed barrier, the sleep of a worker is not short, or that of a loop after a poll or
+ *   after the first setting of its descriptor;
+ * - sleeps stay short when the barrier succeeds again.
  */
 #include "rings.h"
 #include "thread/barrier.h"
@@ -20,10 +24,11 @@
 #include <poll.h>
 
 enum {
-	/* More pushes than make a lane busy. */
+	/* more pushes than make a lane busy */
 	BURST = 3000,
-	/* The time in which nothing may happen, and the number of short sleeps that must end
-	 * within it. */
+	/*
+	 * the time in which nothing may happen; the short sleeps must end several times within it
+	 */
 	STILL_MS = 50,
 	LOOKS = 5,
 };
@@ -107,7 +112,7 @@ Test(barrier, who_sleeps_makes_it_for_busy_lanes)
 	check_int(atomic_load(&barriers), 0);
 	burst(engine);
 	check_true(busy(engine));
-	/* If the worker has made no barrier before, its next sleep must make one. */
+	/* If the worker has not made a barrier yet, its next sleep must make one. */
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&barriers, 1));
 	real_engine_close(engine);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which clock an engine gets if its options name none. The times must not show a caller which clock
- * it is.
+ * Tests which clock an engine gets if its options name none. A caller must not notice by the times
+ * which clock it is.
  *
- * Seen to fail: a choice that ignores the tick, or the spin (fine_ticks…); a quick deadline without
- * the lag (no_deadline_is_early); another engine's clock (threads_at_once…); a read of the kernel's
- * clock in which a thread can be cancelled.
+ * Seen to fail with these defects: the choice ignores the tick, or the spin (fine_ticks…);
+ * twi_clock_quick_after_ns() does not add the lag (no_deadline_is_early); an engine gets the clock
+ * of another one (threads_at_once…); a thread can be cancelled while it reads the kernel's clock.
  */
 #include "check.h"
 #include "clock/auto.h"

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clock of the time stamp counter. The test replaces the counter and CLOCK_MONOTONIC by its own
- * values. They drift, jump, stand still, and cannot be sampled. If the two disagree too much, the
- * clock falls back to CLOCK_MONOTONIC for good (the fall).
+ * values. These values drift, jump or stand still, and sometimes no sample is possible. If the
+ * counter and CLOCK_MONOTONIC disagree too much, the clock is CLOCK_MONOTONIC from then on. This is
+ * called the fall.
  *
- * Seen to fail: no check that counter and clock agree, in either direction (falls_back_…), or a
- * check that allows 5 us (…_by_a_little); a sample that is used for ever, or whose count is not
- * raised, or that is used after the fall (a_sample_serves…, check_fallen); an age that counts from
- * the end of the sample (a_slow_…); after the fall, CLOCK_MONOTONIC returned although a reading was
- * ahead of it (does_not_step_back_…), or the counter's greatest reading without a wait (waits_…).
+ * Seen to fail with these defects (in parentheses: the tests):
+ * - sample_fits() does not check one of its two conditions (falls_back_…), or allows a reading to
+ *   be 5 us ahead (…_by_a_little);
+ * - a sample is used for ever, its count is not raised, or it is used after the fall
+ *   (a_sample_serves…, check_fallen);
+ * - a sample's age counts from the end of the sample (a_slow_…);
+ * - after the fall, the clock returns CLOCK_MONOTONIC although an earlier reading was ahead of it
+ *   (does_not_step_back_…);
+ * - after the fall, the clock returns the counter's greatest reading without waiting for
+ *   CLOCK_MONOTONIC (waits_…).
  */
 #include "check.h"
 #include "clock/auto.h"
@@ -20,15 +26,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In the clock's measured rate, the counter runs at 3 GHz. */
+/* By the clock's measured rate, the counter runs at 3 GHz. */
 #define RATE ((UINT64_C(1) << 32) / 3)
 #define COUNTS_PER_US INT64_C(3000)
 
 static uint64_t counter;
 static int64_t monotonic;
 static unsigned clock_reads;
-static uint64_t sample_width;   /* counts that pass after a sample has read the clock */
-static int64_t sample_width_ns; /* time that passes on the clock during a sample */
+static uint64_t sample_width;   /* how many counts pass after a sample has read the clock */
+static int64_t sample_width_ns; /* how much time passes on the clock during a sample */
 static uint64_t rate = RATE;
 
 uint64_t twi_tsc_read(void)
@@ -185,8 +191,8 @@ Test(clock_tsc, a_slow_sample_is_old_already)
 }
 
 /*
- * The counter runs for an hour while the clock stands still. Then both run for 8 us, as long as a
- * reading may have been ahead of the clock.
+ * Lets the counter run for an hour while the clock stands still. Then lets both run for 8 us: the
+ * longest time by which a reading may have been ahead of the clock.
  */
 static void suspend(void)
 {
@@ -203,8 +209,10 @@ Test(clock_tsc, falls_back_after_a_suspend)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* For `us` of the counter's time, the clock stands still and a reading gets ahead of it. After
- * the fall, readings must not step back. */
+/*
+ * For `us` of the counter's time, lets the clock stand still, so that a reading gets ahead of it.
+ * After the fall, readings must not step back.
+ */
 static void stand_and_fall(int64_t us)
 {
 	struct tw_clock *clock = clock_open();
@@ -255,8 +263,8 @@ Test(clock_tsc, falls_back_when_the_counter_is_reset)
 }
 
 /*
- * Takes a sample at a moment when a reading would be `ahead_ns` ahead of the clock. Returns how far
- * ahead of the clock the new reading is.
+ * Takes a sample at a moment when a reading is `ahead_ns` ahead of the clock. Returns how far ahead
+ * of the clock the reading after the sample is.
  */
 static int64_t reading_ahead_ns(int64_t ahead_ns)
 {

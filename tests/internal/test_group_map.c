@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU belongs to which engine of a group: reading the system's lists, distributing CPUs and
- * nodes over engines, threads that move between CPUs, and pinned workers.
+ * Tests which CPU belongs to which engine of a group. It covers the system's lists of CPUs, the
+ * distribution of CPUs and nodes over engines, threads that move between CPUs, and pinned workers.
  *
- * Seen to fail: places distributed by their number, so that neighbours are separated; a worker
- * without CPUs of its own that is pinned to none; an engine of a node that no thread uses, except
- * the node's first; a system with more possible CPUs than a cpu_set_t holds, treated as one that
- * cannot be asked; no CPU at all if the system cannot be asked; the number of a CPU used without a
- * check.
+ * Seen to fail with these defects:
+ * - CPUs are assigned to the engines in turn, so that neighbours are separated;
+ * - a worker without CPUs of its own is pinned to an empty set;
+ * - of a node's engines, threads use only the first;
+ * - if the system has more possible CPUs than a cpu_set_t can hold, it is treated as one that does
+ *   not answer;
+ * - if the system does not answer, the map has no CPU at all;
+ * - the number of a CPU is used without a check.
  */
 #include "group/group.h"
 #include "probe.h"
@@ -19,7 +22,8 @@
 
 /* Replaces the system's answers about CPUs. */
 static enum { TRUTH, MANY_CPUS, NOT_TOLD, BEYOND_THE_SET } affinity;
-static int cpu_told = -2; /* -2: the real answer */
+/* the number that the test returns for the current CPU; -2: the real one */
+static int cpu_told = -2;
 
 int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
@@ -146,8 +150,8 @@ Test(group_map, engines_of_a_node_share_its_cpus)
 }
 
 /*
- * Three systems: a kernel that was built for thousands of CPUs, a kernel that does not answer, and
- * a process on CPUs beyond the set.
+ * Tests three systems: a kernel that was built for thousands of CPUs, a kernel that does not
+ * answer, and one whose process runs on CPUs that a cpu_set_t cannot hold.
  */
 Test(group_map, what_the_system_tells)
 {
@@ -286,7 +290,7 @@ static void on_worker(struct tw_handle self, void *arg)
 
 static const struct tw_kind worker_kind = TW_KIND(on_worker, NULL);
 
-/* Each pinned worker must be allowed on exactly the CPUs of its engine. */
+/* Checks that each pinned worker is allowed on exactly the CPUs of its engine. */
 static void pinned_check(uint32_t rule, uint32_t engines)
 {
 	struct tw_group *group = group_open(engines, rule, TW_GROUP_PINNED);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Promises between the layers below the interface, which users would miss late or never: what a
+ * Properties of the library's inner layers. If they break, a user notices late or never: what a
  * thread gives back when it ends, and how slabs are cut and counted.
  *
- * Seen to fail: a thread's end that gives back nothing, or not its lane, or only one of its two
- * magazines; a detach that does nothing; a run of a slab that leaves out its first block; a count
- * of runs that grows after the last run; a reserve that leaves out the slab in use, or that begins
- * although it cannot succeed; a clock of another kind that is moved; a stock that keeps blocks when
- * it must not; a rejected schedule that keeps its block.
+ * Seen to fail with these defects:
+ * - a thread that ends gives back nothing, does not give back its lane, or gives back only one of
+ *   its two magazines;
+ * - a detach does nothing;
+ * - a run of a slab's blocks omits its first block;
+ * - a slab's count of runs grows after its last run;
+ * - tw_memory_reserve does not populate the slab in use, or allocates although it cannot get all of
+ *   the memory;
+ * - a clock that is not virtual is moved;
+ * - a stock keeps blocks although it must not;
+ * - a rejected schedule keeps its block.
  */
 #include "clock/virtual.h"
 #include "engine/engine.h"
@@ -25,10 +31,10 @@
 
 enum { FAILURES = 1000 };
 
-/* The lane and the blocks that a thread had. The next thread must get them. */
+/* The lane and the blocks that an ended thread had. The next thread must get them. */
 struct had {
 	uint32_t lane;
-	void *taken; /* the next block of its take magazine */
+	void *taken; /* the next block of the magazine that it takes from */
 	void *given;
 };
 
@@ -68,8 +74,8 @@ static void *use_and_detach(void *argument)
 }
 
 /*
- * Both magazines of the ended thread must be in the depot. So this thread must find their first
- * blocks among its next two runs of blocks.
+ * Checks that both magazines of the ended thread are in the depot: this thread must find their
+ * first blocks among its next two runs of blocks.
  */
 static void *find_blocks(void *argument)
 {

@@ -6,8 +6,8 @@
  * fields would slow each other down, or a thread would need a second line for fields that it uses
  * together.
  *
- * Seen to fail: `slots_taken` without its alignment; `known` moved after the worker's ends of a
- * lane; `wake_before_ns` pushed out of the first line.
+ * Seen to fail with these defects: `slots_taken` has no alignment; `known` is after the worker's
+ * fields of a lane; a new field pushes `wake_before_ns` out of the first line.
  */
 #include "check.h"
 
@@ -18,7 +18,7 @@
 
 struct field {
 	const char *name;
-	/* The name of the line: the thread that writes it, or what it is used for. */
+	/* The name of the cache line: the thread that writes it, or its purpose. */
 	const char *line;
 	size_t begin;
 	size_t end;
@@ -31,7 +31,7 @@ struct field {
 	}
 
 static const struct field worker_field[] = {
-	/* Every call reads these fields, and they are seldom written. */
+	/* Every call reads these fields, which are rarely written. */
 	FIELD(struct twi_worker, state, "every call reads"),
 	FIELD(struct twi_worker, fork_epoch, "every call reads"),
 	FIELD(struct twi_worker, sweeping, "every call reads"),

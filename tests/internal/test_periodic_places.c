@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancels chains of periodic timeouts in each place: in a ring, in a link queue, in the wheel, in a
- * queue to be filed again, and while runs are to be made up for. Another thread cancels, or a
- * callback on the worker. A chain has two blocks. Each must be given back once, not twice.
- * test_periodic_rejections.c checks that they are given back at all.
+ * Cancels periodic timeouts (chains) in each place where they can be: in a ring, in a link queue,
+ * in the wheel, in a queue after a reschedule, and while the worker makes up for missed runs.
+ * Another thread cancels them, or a callback on the worker does. A chain has two blocks. Each must
+ * be given back once, not twice. test_periodic_rejections.c checks that they are given back at all.
  */
 #include "periodic_scene.h"
 #include "ringless.h"
@@ -58,7 +58,7 @@ static bool place_moved(enum place place)
 	       place == WHEELED_AND_QUEUED;
 }
 
-/* Brings all chains into the place. They stay there, because the worker is held. */
+/* Brings all chains into that place. They stay there, because a callback holds the worker. */
 static void place_reach(struct fixture *fixture, struct probe *probe, struct tw_handle *handle,
 			enum place place, struct gate *gate)
 {
@@ -108,7 +108,7 @@ Test(periodic_places, cancel_in_each_place)
 		cancelled_in(place);
 }
 
-/* A callback on the worker that cancels all chains. */
+/* The timeout whose callback, on the worker, cancels all chains. */
 struct killer {
 	struct tw_handle handle[CHAINS];
 	atomic_int done;
@@ -127,8 +127,9 @@ static void on_killer(struct tw_handle self, void *arg)
 static const struct tw_kind killer_kind = TW_KIND(on_killer, NULL);
 
 /*
- * If `first` is true, the killer runs before the chains of its tick, otherwise after them. If `ms`
- * is 95, the chains have missed runs to make up for.
+ * Cancels all chains in a callback, the killer. If `first` is true, it runs before the chains of
+ * its tick, otherwise after them. If `ms` is 95, the chains have missed runs, for which the worker
+ * makes up.
  */
 static void killed_by_a_callback(int64_t ms, bool first)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives blocks back to a stock, as single blocks and as rows of several blocks in one call. Both
- * must leave the same warm blocks and the same magazines, in the same order and with the same
- * prefetched blocks.
+ * Gives blocks back to a stock: to one stock singly, to another as rows of several blocks in one
+ * call. Both stocks must then have the same warm blocks and the same magazines, in the same order
+ * and with the same prefetched blocks.
  *
- * Seen to fail: a row that is not linked to the blocks before it, or whose own end is forgotten;
- * the last blocks of a row that the next row does not see; more blocks given than a magazine holds;
- * no block kept warm; a flush that leaves the warm blocks, or one of the two magazines.
+ * Seen to fail with these defects: a row is not linked to the blocks given before it; the end of a
+ * row is forgotten; the next row does not see the last blocks of a row; a magazine gets more blocks
+ * than it may hold; no block is kept warm; a flush leaves the warm blocks, or one of the two
+ * magazines, in the stock.
  */
 #include "check.h"
 #include "memory/pool.h"
@@ -16,14 +17,14 @@
 
 enum {
 	/*
-	 * The warm blocks, a magazine to take from, and most of one to give to. So no block goes to
-	 * the depot.
+	 * The number of warm blocks, plus the blocks of the magazine to take from, plus most of
+	 * those of the magazine to give to. So no block goes to the depot.
 	 */
 	BLOCKS = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS - 1,
 	ROUNDS = 50,
 };
 
-/* A stock and the blocks that it gets. */
+/* One of the two stocks, and the blocks that it gets. */
 struct side {
 	struct twi_stock stock;
 	_Alignas(TWI_BLOCK_BYTES) struct twi_block block[BLOCKS];
@@ -57,7 +58,10 @@ static void give_a_row(size_t from, size_t count)
 	twi_pool_give_many_warm(&in_rows.stock, row, count);
 }
 
-/* Compares two chains block by block: which block comes next, and which is prefetched. */
+/*
+ * Compares two lists of blocks: in each block, the next block and the one to prefetch must be the
+ * same.
+ */
 static void chains_check(const struct twi_block *a, const struct twi_block *b)
 {
 	for (; a != NULL && b != NULL; a = a->next, b = b->next) {
@@ -114,7 +118,7 @@ Test(pool, a_row_is_given_as_by_single_calls)
 	rows_check(&random, BLOCKS);
 }
 
-/* A stock that keeps nothing must pass the blocks of a row on one by one. */
+/* A stock that keeps nothing must give the blocks of a row to the depot one by one. */
 Test(pool, a_row_of_a_stock_that_keeps_nothing)
 {
 	struct twi_stock other;
@@ -131,8 +135,8 @@ Test(pool, a_row_of_a_stock_that_keeps_nothing)
 }
 
 /*
- * A flush must move each block of the stock to the depot exactly once. So a thread that ends loses
- * no block.
+ * Checks that a flush moves each block of the stock to the depot exactly once, so that a thread
+ * that ends loses no block.
  */
 static void flush_check(size_t given)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process forks between two steps of a stop: the stop has left its hook, but has not closed the
- * engine. The child's engine must be open, and the child's own stop must stop it. The child makes
- * no thread.
+ * A process forks between two steps of a stop: the stop has stored its hook, but has not closed the
+ * engine yet. The child's engine must be open, and the child's own stop must stop it. The child
+ * makes no thread.
  *
- * Seen to fail: a child that keeps the parent's claim on the stop (its own stop closes nothing, and
- * waits).
+ * Seen to fail with this defect: the child keeps the parent's claim on the stop (`stop_claimed`),
+ * so its own stop closes nothing, and waits.
  */
 #include "engine/engine.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * After an executor has rejected a timeout, the timeout is pending again. The test checks this in
- * each combination of conditions. Another thread's reschedule has queued the timeout in the same
- * turn, or not, or the kind is owner-only. A thread waits for the timeout, or not. The test reads
- * the state word, because a wrong bit there affects only some calls.
+ * each combination of these conditions: another thread's reschedule has queued the timeout in the
+ * same turn, has not, or cannot because the kind is owner-only; and a thread waits for the timeout,
+ * or none does. The test reads the state word, because a wrong bit there affects only some calls.
  *
- * Seen to fail: a waiter bit that stays when the timeout is pending again (the owner's call returns
- * CANCELLED for a pending timeout); no wake-up of the waiter.
+ * Seen to fail with these defects: word_again() leaves the bit WAITER set, so that the owner's call
+ * returns CANCELLED for a pending timeout; twi_due_again() does not wake the waiter.
  */
 #include "dispatch_scene.h"
 
@@ -19,10 +19,10 @@ enum {
 	OWNER_ONLY = 1,
 	IS_QUEUED = 2,
 	HAS_WAITER = 4,
-	CASES = 8, /* no other thread may reschedule an owner-only timeout */
+	CASES = 8, /* not every combination: no other thread may reschedule an owner-only timeout */
 };
 
-/* What the owner does when the timeout is pending again. */
+/* What the owner does after the timeout is pending again. */
 enum then { CANCELS, MOVES, LEAVES, THENS };
 
 static struct {
@@ -90,8 +90,8 @@ static void waiter_begin(void)
 }
 
 /*
- * Called for each batch. The first batch has only other timeouts. During it, another thread
- * reschedules our timeout to the past, which queues it in the same turn.
+ * Called for each batch. The first batch has only other timeouts. In it, another thread reschedules
+ * the tested timeout to the past, which queues that timeout in the same turn.
  */
 static void on_batch(const struct tw_due *due, size_t count)
 {
@@ -176,8 +176,8 @@ static void check_pending_word(void)
 }
 
 /*
- * Also polls in the ticks before `now_ns`, because each tick offers only a part of the rejected
- * timeouts.
+ * Polls at `now_ns`, and in each of the three ticks before it, because each tick offers the
+ * executor only a part of the rejected timeouts.
  */
 static void polls_until(int64_t now_ns)
 {

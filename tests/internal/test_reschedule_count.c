@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counter `rescheduled` must be exact for each engine, whichever thread reschedules and
- * however. It must be complete when stop has returned. The fast path of reschedule holds a pin on
+ * The counter `rescheduled` must be exact for each engine, whichever thread reschedules, and by
+ * whichever call. It must be complete when stop returns. The fast path of reschedule holds a pin on
  * the engine until it has counted (thread/pin.h).
  *
- * Seen to fail: a fast path whose count is left out, made twice, or made in the first lane; a slow
- * path whose count is left out, or not atomic in the shared lane; a detached thread that keeps its
- * pin, or a pin for threads of the shared lane; a finish that does not wait for pins; pins of the
- * parent's threads kept in a forked child.
+ * Seen to fail with these defects:
+ * - quick_postpone() does not count, counts twice, or counts in the first lane;
+ * - done_count() does not count, or not atomically in the shared lane;
+ * - a detached thread keeps its pin, or threads of the shared lane have a pin;
+ * - twi_worker_finish() does not wait for pins;
+ * - a forked child keeps the pins of the parent's threads.
  */
 #include "engine/engine.h"
 
@@ -108,8 +110,8 @@ Test(reschedule_count, counts_of_several_engines_are_exact, .timeout = 100)
 }
 
 /*
- * More threads than lanes run at once. Each counts in its lane. Several threads count in the last
- * lane at the same time.
+ * In the next test, more threads than lanes run at once. Each counts in its lane, and several
+ * threads count in the last lane at the same time.
  */
 
 struct member {
@@ -158,8 +160,8 @@ Test(reschedule_count, counts_add_up_with_more_threads_than_lanes, .timeout = 10
 }
 
 /*
- * Threads use the same lane one after the other. Each thread also gives the lane back and has none
- * for a time.
+ * In the next test, threads use the same lane one after the other. Each thread also gives the lane
+ * back, and has none for a time.
  */
 
 static void *one_more(void *argument)
@@ -194,7 +196,10 @@ Test(reschedule_count, goes_on_with_the_next_thread_of_a_lane, .timeout = 100)
 	fixture_close(&fixture);
 }
 
-/* The owner of a loop reschedules outside and inside a turn, to later and to earlier times. */
+/*
+ * In the next test, the owner of a loop reschedules outside and inside a turn, to later and to
+ * earlier times.
+ */
 
 static void on_move(struct tw_handle self, void *arg)
 {
@@ -256,8 +261,8 @@ Test(reschedule_count, only_what_was_done)
 }
 
 /*
- * Each engine gets the memory of the engine before. A thread reschedules until its engine has
- * stopped. Its last count must not go to the next engine.
+ * In the next test, each engine gets the memory of the previous one. A thread reschedules until its
+ * engine has stopped. Its last count must not go to the next engine.
  */
 
 static void *engine_memory;
@@ -349,8 +354,10 @@ Test(reschedule_count, is_of_no_later_engine, .timeout = 100)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-/* The parent forks while one of its threads has rescheduled and not yet counted. The child's
- * counts must still be exact. */
+/*
+ * In the next test, the parent forks while one of its threads has rescheduled and not yet counted.
+ * The child's counts must still be exact.
+ */
 
 static struct fixture fixture;
 static struct tw_handle moved;

@@ -3,12 +3,17 @@
  * The rings of lanes: full rings, lanes without a ring, and stale entries (entries whose block
  * serves a later timeout).
  *
- * Seen to fail: a full ring that always has free entries, or never again; no memory allocated for a
- * ring; a timeout in a link queue given back by its canceller, or reported as INIT; a cancelled
- * timeout in a ring left to the worker, or not kept warm; a stale entry transferred although its
- * node belongs to another engine (both checks left out, because either is enough), or although its
- * node was in INIT for a schedule that was then rejected; a check for repeated entries that goes
- * beyond the batch; a finish that does not empty the rings.
+ * Seen to fail with these defects:
+ * - a full ring reports free entries, or a ring that was full once never has free entries again;
+ * - the first push to a lane makes no ring;
+ * - the canceller of a timeout in a link queue gives its node back, or the timeout is reported as
+ *   INIT;
+ * - the canceller of a timeout in a ring leaves the node to the worker, or does not keep it warm;
+ * - node_transfer() transfers by a stale entry although the node belongs to another engine (both of
+ *   its checks left out, because either is enough);
+ * - it does so although the node was in INIT only for a schedule that was then rejected;
+ * - entry_repeated() reads beyond the batch;
+ * - twi_worker_finish() does not empty the rings.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -86,7 +91,10 @@ static int cancel_some(const struct tw_handle *handles, size_t count, size_t ste
 
 Test(ring, what_finds_no_room_goes_by_the_link_queue)
 {
-	/* A multiple of three, so that cancelling every third timeout leaves the last two. */
+	/*
+	 * The number is a multiple of three, so that the last two timeouts stay if every third is
+	 * cancelled.
+	 */
 	size_t count = (TWI_RING_ENTRIES + OVERFLOW) / 3 * 3;
 	struct tw_handle *handles = handles_make(count);
 	atomic_int fired = 0;
@@ -284,7 +292,7 @@ struct other {
 	size_t count;
 	atomic_int *fired;
 	int done;
-	bool same; /* its schedule got the block of a cancelled timeout at once */
+	bool same; /* whether its schedule got the block of a cancelled timeout at once */
 	uint32_t lane;
 };
 

@@ -3,8 +3,8 @@
  * A worker that spins before a deadline. The test's clock stands still during the spin, so time
  * does not end it. If the spin ends, the worker has seen another event.
  *
- * Seen to fail: a spin that does not look at the park's word, or at the clock; a spin that does not
- * begin; a spin that begins without a deadline.
+ * Seen to fail with these defects: the spin does not read the park word, or does not read the
+ * clock; the worker does not spin; it spins although nothing is due.
  */
 #include "check.h"
 #include "clock/clock.h"
@@ -27,7 +27,7 @@ static int64_t own_now_ns(struct tw_clock *clock)
 	return atomic_load(&now_ns);
 }
 
-/* A sleep must not end because of time either. */
+/* Returns a time that is never reached, so that a sleep does not end because of time either. */
 static int64_t own_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {
 	(void)clock;

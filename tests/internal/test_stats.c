@@ -3,10 +3,12 @@
  * Exact figures for each counter. (In every other test the fixture checks that the counters add
  * up.)
  *
- * Seen to fail: a cancel in the link queue not counted as early, or that of a chain in its run
- * counted as early; each kind of reschedule not counted; timeouts that the sweep frees not counted
- * as reclaimed; each cause of a wake-up counted as the next one; a backlog counted as catch-up in
- * every turn instead of once.
+ * Seen to fail with these defects:
+ * - a cancel in the link queue is not counted as early, or the cancel of a chain during its run is;
+ * - one kind of reschedule is not counted (tried for each kind);
+ * - timeouts that stop's sweep frees are not counted as reclaimed;
+ * - a cause of a wake-up is counted as the next one in the enum (tried for each);
+ * - a backlog counts as catch-up in every turn instead of once.
  */
 #include "probe.h"
 #include "ringless.h"
@@ -107,7 +109,7 @@ Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 	fixture_close(&fixture);
 }
 
-/* Timeouts that are cancelled during a hand-back, so that stop's sweep frees them. */
+/* Timeouts that are cancelled during a hand-back, so that stop's sweep frees their nodes. */
 static struct tw_handle swept[2];
 
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,
@@ -261,7 +263,10 @@ Test(stats, each_wake_is_counted_by_its_cause, .timeout = 60)
 	fixture_close(&fixture);
 }
 
-/* catch_up_ticks counts the ticks that passed before the worker came to them. A tick is 1 ms. */
+/*
+ * catch_up_ticks counts the ticks that were already over when the worker handled them. A tick is 1
+ * ms.
+ */
 Test(stats, ticks_made_up_for_are_counted)
 {
 	struct fixture fixture;
@@ -269,7 +274,7 @@ Test(stats, ticks_made_up_for_are_counted)
 	fixture_open(&fixture, NULL);
 	must_schedule_at(fixture.engine, 10 * NS_PER_MS - 1, &count_kind, &runs);
 	fixture_flush(&fixture);
-	/* This is the first moment at which it may run, so no tick was made up for. */
+	/* This is the first moment at which the timeout may run, so no tick counts. */
 	fixture_advance_to(&fixture, 10 * NS_PER_MS);
 	check_int(runs, 1);
 	check_int(stats_of(fixture.engine).catch_up_ticks, 0);

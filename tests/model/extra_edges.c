@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cases of edges that no other harness covers; surviving mutants have shown them. E12: a thread
- * learns by destroy or by tw_engine_state that an engine has stopped. A stop finishes an engine
- * with the hook that another stop has left. The thread that took an engine over has ended, or its
- * worker is about to end. A start follows one that failed. E7: a lane changes hands, and nothing
- * else orders its two owners. E4: another engine uses the node by now. A cancel comes before the
- * transfer, or after it. E9: a clock wakes an engine in reused memory. The second user of a clock
- * frees it.
+ * Cases of ordering edges that no other harness covers. Mutants that survived have shown that they
+ * were missing.
  *
- * Seen to fail with these defects: the engine's state loaded relaxed in destroy or in
- * tw_engine_state; the failed step to STALLED without acquire; STALLED without release; the step to
- * STARTING relaxed; adoption relaxed; a dying worker's last wake outside its critical section; the
- * lane's number given or taken relaxed; the node's engine stored or loaded relaxed; the cancel in
- * ingress, or in the wheel, without release; the state word loaded relaxed by tw_timeout_get; a
- * birth relaxed; attach without release; attach without acquire; the load of busy relaxed.
+ * - E12: a thread learns by destroy or by tw_engine_state that an engine has stopped. A stop
+ *   finishes an engine with the hook that another stop has stored. The thread that adopted an
+ *   engine has ended, or the engine's worker is about to end. A start follows a start that failed.
+ * - E7: a lane passes from one thread to the next, and nothing else orders the two threads.
+ * - E4: another engine uses the node of an old handle. A cancel comes before the transfer, or after
+ *   it.
+ * - E9: a clock wakes an engine in reused memory. The second engine of a clock frees it.
+ *
+ * Seen to fail with these defects:
+ * - tw_engine_destroy or tw_engine_state loads the engine's state relaxed;
+ * - start_failed() does not acquire if its swap to STALLED fails;
+ * - start_failed() stores STALLED without release;
+ * - twi_engine_start() swaps the state to STARTING relaxed;
+ * - orphan_take() adopts the engine by a relaxed swap;
+ * - twi_worker_died() makes its last wake outside its critical section;
+ * - a thread gives back or takes a lane's number relaxed;
+ * - the node's field `engine` is stored or loaded relaxed;
+ * - pending_cancel() cancels a timeout in ingress, or in the wheel, without release;
+ * - tw_timeout_get loads the state word relaxed;
+ * - twi_node_begin() stores the state word relaxed;
+ * - virtual_attach() swaps `sleeper` without release, or without acquire;
+ * - virtual_busy() loads `sleeper` relaxed.
  */
 #include "memory/memory.h"
 #include "worker/state.h"
@@ -34,7 +45,7 @@ static struct {
 	unsigned used;
 } arena;
 
-static const struct tw_allocator *built_in; /* allocates the slabs */
+static const struct tw_allocator *built_in; /* the allocator that allocates the slabs */
 
 static void *arena_allocate(void *context, size_t bytes, size_t align)
 {
@@ -60,7 +71,7 @@ static void arena_begin(void)
 	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
 }
 
-/* A stop has closed the engine and did not wait for the end. The worker is about to finish. */
+/* Closes the engine as a stop that does not wait for the end. The worker is about to finish it. */
 static void open_closed(void)
 {
 	struct tw_options options;
@@ -91,7 +102,7 @@ static void look_if_stopped(void)
 		MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
-/* A user's hook for threads, which never joins the thread that it creates. */
+/* Stands for the user's hook that creates threads. It never joins a thread that it has created. */
 static int thread_of_mine(void *context, void *(*body)(void *arg), void *arg)
 {
 	pthread_t thread;
@@ -111,7 +122,7 @@ static void open_arena(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-/* Its callback ends the worker's thread. */
+/* Schedules a timeout whose callback ends the worker's thread. */
 static void schedule_exit(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, NULL) == 0);
@@ -142,7 +153,7 @@ static void open_threadless(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-/* An earlier start has failed, and one timeout has been waiting since. */
+/* Opens an engine whose start has failed. One timeout has been waiting since that start. */
 static void open_stalled(void)
 {
 	open_threadless();
@@ -160,7 +171,10 @@ static void start(void)
 
 static unsigned tries;
 
-/* The user's own data. It needs no atomics, because the library makes one start at a time. */
+/*
+ * Stands for a user's hook that counts its calls and creates no thread. The count needs no atomics,
+ * because the library makes one start at a time.
+ */
 static int no_thread_counted(void *context, void *(*body)(void *arg), void *arg)
 {
 	tries++;
@@ -198,7 +212,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 }
 
 /*
- * The engine has no worker. The thread that finishes the engine calls pthread_exit in its first
+ * Opens an engine that has no worker. The thread that finishes it calls pthread_exit in its first
  * hand-back.
  */
 static void open_orphan(void)
@@ -232,7 +246,7 @@ static void flush(void)
 	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-/* Another thread flushes too, so each must get its own ticket. */
+/* Schedules and flushes while another thread flushes too. Each must get its own ticket. */
 static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);
@@ -277,7 +291,9 @@ static void get_if_cancelled(void)
 		MODEL_CHECK(before_cancel == 1);
 }
 
-/* The timeout is due. The thread that runs it takes its node for the next timeout. */
+/*
+ * Opens an engine with a due timeout. The thread that runs it takes its node for the next timeout.
+ */
 static void open_due(void)
 {
 	world_open(NULL);
@@ -299,7 +315,7 @@ static void look_if_stale(void)
 		MODEL_CHECK(one.ran == 1);
 }
 
-/* A second engine, whose timeouts get the blocks that the first engine's timeouts had. */
+/* Opens a second engine, whose timeouts get the blocks that the first engine's timeouts had. */
 static void open_two(void)
 {
 	struct tw_options options;
@@ -397,7 +413,10 @@ static void open_cancels(void)
 	world_schedule(&two, &probe_kind, TW_NEVER);
 }
 
-/* Neither thread takes a block, so the lane's number is all that passes from one to the other. */
+/*
+ * Cancels one timeout. Neither thread takes a block, so only the lane's number passes from one
+ * thread to the other.
+ */
 static void cancel_one(void)
 {
 	MODEL_CHECK(tw_cancel(one.handle) == TW_CANCEL_DONE);

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of the protocols that no other harness covers; surviving mutants have shown them. Slabs:
- * none is lost, none is made beyond the cap, and one that could not be made is not counted. Counts:
- * two threads at once count slots of the limit, units, lanes and engines. Ends: a thread ends in a
- * hand-back before it has begun to run. Flush returns although the worker has died. A node goes
- * back to the pool only when its state word is at rest. Cancel counts the timeouts that it cancels,
- * and the worker dispatches none of them.
+ * Steps of the protocols that no other harness covers. Mutants that survived have shown that they
+ * were missing.
  *
- * Seen to fail with these defects: two steps instead of one swap where a slab is installed or
- * counted, or where too many engines are reported; the counts of failed slabs, places, units, lanes
- * or engines changed in two steps; the loser's slab left out; the step from STOPPING_STARTING to
- * STOPPING left out; a dying worker that does not notify flushers; the node given back before its
- * end; the account before the swap; the push before the count; a failed swap ignored in a batch.
+ * - Slabs: none is lost, none is made beyond the cap, and one that could not be made is not
+ *   counted.
+ * - Counts: two threads at once change the counts of pending timeouts, units, lanes and engines.
+ * - Ends: the thread that an engine's start creates ends in a hand-back, before its first turn.
+ *   Flush returns although the worker has died.
+ * - Nodes: a node goes back to the pool only when no thread will change its state word any more.
+ *   Cancel counts the timeouts that it cancels, and the worker dispatches none of them.
+ *
+ * Seen to fail with these defects:
+ * - slab_install() installs a slab, or count_take() counts one, by a load and a store;
+ * - alive_count() reports too many engines by a load and a store instead of a swap;
+ * - the counts of slabs after a failure, of pending timeouts, units, lanes or engines are changed
+ *   by a load and a store;
+ * - the thread that loses the race to install a slab does not keep its slab as a spare one;
+ * - the new worker does not step from STOPPING_STARTING to STOPPING;
+ * - twi_worker_died() does not notify flushers;
+ * - a node is given back to the pool before its timeout has ended;
+ * - cancel counts before its swap;
+ * - cancel pushes the node before it counts;
+ * - tw_cancel_many ignores that its swap has failed.
  */
 #include "ingress/push.h"
 #include "memory/memory.h"
@@ -42,7 +53,7 @@ static void slab_use_up(struct twi_slab *slab)
 	twi_store_relaxed(&slab->run_count, TWI_SLAB_RUNS);
 }
 
-/* One slab that is used up. The cap allows two more. */
+/* Opens with one slab that is used up. The cap allows two more. */
 static void open_used_up(void)
 {
 	slab_use_up(carve_one());
@@ -94,7 +105,7 @@ static void release(void *context, void *memory, size_t bytes, size_t align)
 	built_in->release(built_in->context, memory, bytes, align);
 }
 
-/* The same, but the allocator fails for now. */
+/* Does the same, but the allocator fails for now. */
 static void open_out(void)
 {
 	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};
@@ -110,7 +121,7 @@ static void carve_fails(void)
 	MODEL_CHECK(carve_one() == NULL);
 }
 
-/* The failed attempts must not count, so two more slabs can be made. */
+/* Checks that the failed attempts are not counted: two more slabs can be made. */
 static void none_counted(void)
 {
 	memory_is_out = false;
@@ -127,7 +138,7 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 		pthread_exit(NULL);
 }
 
-/* Two timeouts wait in an engine whose start failed. */
+/* Opens an engine whose start failed, with two timeouts that wait. */
 static void open_stalled(void)
 {
 	struct tw_options options = world_options();
@@ -166,7 +177,7 @@ static void open_virtual(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-/* Its callback ends the worker's thread. */
+/* Schedules a timeout whose callback ends the worker's thread. */
 static void schedule_exit(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_exit_kind, &one, NULL) == 0);
@@ -268,8 +279,8 @@ static void make_due(void)
 }
 
 /*
- * The timeout is in the wheel and due. Neither thread keeps a block, so the next schedule must take
- * one from the depot.
+ * Opens an engine with a timeout in the wheel that is due. Neither thread keeps a block, so the
+ * next schedule must take one from the depot.
  */
 static void open_due(void)
 {
@@ -321,7 +332,7 @@ static void open_empty(void)
 	world_life(TW_ENGINE_RUNNING);
 }
 
-/* Each thread's next schedule ends a unit. */
+/* Makes each thread's next schedule complete a unit of 64 timeouts. */
 static void unit_ends(void)
 {
 	struct twi_lane *lane = &world.worker->near.lane[twi_thread()->lane];

@@ -16,7 +16,7 @@ struct cds_lfht {
 	_Atomic(struct cds_lfht_node *) place[PLACES];
 };
 
-/* There is only one table at a time. */
+/* The only table. There is never more than one at a time. */
 static struct cds_lfht only;
 
 struct cds_lfht *model_hash_new(void)

@@ -22,8 +22,8 @@ struct model_harness {
 	const char *file; /* its stem names all harnesses of the file */
 	const char *proves;
 	/*
-	 * Runs once, before all runs, without the scheduler. Each run begins with the memory that
-	 * it leaves.
+	 * Called once, before all runs, without the scheduler. Each run begins with the memory that
+	 * this function leaves.
 	 */
 	void (*setup)(void);
 	/* The threads of a run, up to the first NULL. */
@@ -31,20 +31,26 @@ struct model_harness {
 	/* One more thread, or NULL. The run does not wait for its end. */
 	void (*worker)(void);
 	/*
-	 * Called in each run after the threads have ended, or NULL. The main fiber calls it, and it
-	 * may use the library.
+	 * Called in each run after the threads have ended; may be NULL. The main fiber calls it,
+	 * and it may use the library.
 	 */
 	void (*finish)(void);
-	/* Whether a thread gives back its blocks at its end. Doing so costs steps. */
+	/* Whether a thread gives back its blocks at its end, which costs steps. */
 	bool threads_end;
-	/* The bound on preemptions: interruptions of a thread that could have continued. */
+	/*
+	 * The bound on preemptions. A preemption is an interruption of a thread that could have
+	 * continued.
+	 */
 	unsigned preemptions;
-	/* The bound on weak answers: loads that return another store than the newest. */
+	/*
+	 * The bound on weak answers. A weak answer is a load that returns an older store than the
+	 * newest.
+	 */
 	unsigned weak;
 	/*
-	 * Sequentially consistent accesses come in any order that C11 allows. Otherwise they come
-	 * in the order of the run. That finds the same defects, unless a thread must learn by an
-	 * acquire that such an access was made.
+	 * Whether sequentially consistent accesses may come in any order that C11 allows. If not,
+	 * they come in the order of the run. Both find the same defects, unless a thread must learn
+	 * by an acquire that such an access was made.
 	 */
 	bool any_order;
 	/*
@@ -61,7 +67,10 @@ struct model_harness {
 	static const struct model_harness *const entry_##id                                        \
 		__attribute__((section("model_harness"), used)) = &harness_##id
 
-/* If the condition is false, ends the search and prints what happened and how to replay it. */
+/*
+ * Checks the condition. If it is false, ends the search and prints what happened and how to replay
+ * it.
+ */
 #define MODEL_CHECK(condition)                                                                     \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -76,8 +85,8 @@ void model_as(unsigned thread, void (*step)(void));
 unsigned model_choose(unsigned count);
 
 /*
- * The calling fiber waits until all others have ended or wait for something. It then sees all that
- * they did, as after a long time.
+ * Waits until all other fibers have ended or wait for something. The calling fiber then sees
+ * everything that they did, as after a long time.
  */
 void model_wait_idle(void);
 
@@ -94,11 +103,11 @@ unsigned model_self(void);
 extern bool model_no_threads;
 
 /*
- * CLOCK_MONOTONIC of the model. It moves only when all threads wait and one of them waits for the
- * time.
+ * Reads the model's CLOCK_MONOTONIC. It moves only when all threads wait and one of them waits for
+ * a time.
  */
 int64_t model_now_ns(void);
-/* In setup: lets so much time pass. */
+/* In setup: lets this much time pass. */
 void model_pass_ns(int64_t ns);
 
 #endif

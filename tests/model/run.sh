@@ -4,12 +4,12 @@
 #
 #     run.sh SOURCE_DIR [option or harness of tickwheel-model...]
 #
-# SOURCE_DIR is a folder like `src`, perhaps with changes. Public headers come from the folder `include` next
-# to it, or else from this repository. Exit code: 0 all harnesses passed; 1 one failed (this prints what it
-# saw, its name and how to replay it); 2 it does not compile.
+# SOURCE_DIR is a folder like `src`, perhaps with changes. Public headers come from the folder `include` next to
+# it or, if there is none, from this repository. Exit code: 0 if all harnesses passed; 1 if one failed (this
+# prints what it saw, its name and how to replay it); 2 if the sources do not compile.
 #
-# Environment: CC (gcc), JOBS (2), WORK. WORK is a folder to build in, and is kept. The model's runtime does
-# not depend on SOURCE_DIR, so it is compiled only once in it.
+# Environment: CC (gcc), JOBS (2), WORK. WORK is a folder to build in, and is kept. The model's runtime does not
+# depend on SOURCE_DIR, so it is compiled only once in it.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 
 /*
- * The worker looks again each millisecond if it did not see a push's link; this many looks suffice.
+ * If the worker did not see a push's link, it looks again each millisecond; this many looks
+ * suffice.
  */
 enum { SECOND_LOOKS = 20 };
 
@@ -149,7 +150,7 @@ void world_turn(void)
 	twi_worker_enter(world.worker);
 	(void)twi_worker_turn(world.worker);
 	world.worker->self->worker = NULL;
-	/* Another thread may make the next turn. */
+	/* Lets another thread make the next turn. */
 	twi_worker_disown(world.worker);
 }
 

@@ -19,10 +19,10 @@ enum { WORLD_TICK_NS = 1000000 };
 #define WORLD_DUE_NS INT64_C(0)
 
 struct world {
-	struct tw_clock *clock; /* NULL: CLOCK_MONOTONIC */
+	struct tw_clock *clock; /* NULL stands for CLOCK_MONOTONIC */
 	struct tw_engine *engine;
 	struct twi_worker *worker;
-	bool has_worker; /* a thread of the harness is the worker */
+	bool has_worker; /* whether a thread of the harness is the worker */
 };
 
 extern struct world world;
@@ -30,16 +30,16 @@ extern struct world world;
 /* How a timeout has ended. This is ordinary memory, so an unordered reader has a race. */
 struct probe {
 	unsigned ran;
-	unsigned ended[4]; /* by enum tw_end; the finaliser counts */
+	unsigned ended[4]; /* indexed by enum tw_end; counted by the finaliser */
 	unsigned unexpired;
 	int outcome; /* the return code of a harness's call */
 	struct tw_handle handle;
 };
 
-/* Kinds whose `arg` is a struct probe. probe_kind has a finaliser, bare_kind has none. */
+/* Kinds whose `arg` is a struct probe. probe_kind has a finaliser, bare_kind does not. */
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind bare_kind;
-/* Its callback ends the worker's thread. */
+/* A kind whose callback ends the worker's thread. */
 extern const struct tw_kind probe_exit_kind;
 tw_unexpired_hook probe_hand_back;
 
@@ -51,8 +51,8 @@ struct tw_options world_options(void);
 void world_open(const struct tw_options *options);
 
 /*
- * In setup: sets the engine's state. STARTING: a thread of the harness is the worker, by
- * world_work. RUNNING: threads of the harness make the worker's turns.
+ * In setup: sets the engine's state. With STARTING, a thread of the harness is the worker and calls
+ * world_work. With RUNNING, threads of the harness make the worker's turns.
  */
 void world_life(uint32_t life);
 
@@ -74,7 +74,7 @@ void world_thread_bare(unsigned thread);
  */
 void world_open_layer(void);
 
-/* An allocator for a layer; each allocation gets pages of its own. */
+/* An allocator for a layer. Each allocation gets memory pages of its own. */
 extern const struct tw_allocator world_pages;
 
 /*
@@ -86,10 +86,10 @@ void world_time_goes_on(void);
 /* In setup: the main fiber schedules a timeout, which stays in ingress. */
 void world_schedule(struct probe *probe, const struct tw_kind *kind, int64_t deadline_ns);
 
-/* The worker's thread, from its beginning to its end. */
+/* Does all that a worker's thread does, from its beginning to its end. */
 void world_work(void);
 
-/* The calling thread makes one turn as the worker. Another thread may make the next turn. */
+/* Makes one turn as the worker, on the calling thread. Another thread may make the next turn. */
 void world_turn(void);
 
 /*

@@ -14,12 +14,18 @@
 /* A failed sequence and its cause. */
 struct failure {
 	uint64_t seed;
-	int at; /* the operation, from 0; if equal to the sequence's `count`: in play_finish */
+	/*
+	 * the number of the operation that failed, from 0; if equal to the sequence's `count`:
+	 * play_finish failed
+	 */
+	int at;
 	char what[300];
 };
 
-/* Returns false if the sequence fails. A sequence that takes more than `seconds` counts as a
- * hang and fails. */
+/*
+ * Plays a sequence. Returns false if it fails. If it takes more than `seconds`, it counts as a hang
+ * and fails.
+ */
 bool attempt_sequence(const struct sequence *sequence, unsigned seconds,
 		      struct failure *ret_failure);
 

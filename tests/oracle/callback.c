@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functions that the engine calls: callbacks, finalisers, the dispatch hook and the hand-back
- * hook. Also the operations that they do in turn.
+ * hook. Also: the operations that these functions make themselves.
  */
 #include "play.h"
 
@@ -133,7 +133,7 @@ static void script_do(struct record *record)
 	act_do(record, record->script.then, record->script.again);
 }
 
-/* The worker stays in this callback until the player releases it. */
+/* Keeps the worker in this callback until the player releases it. */
 static void hold(struct record *record)
 {
 	struct play *play = record->play;

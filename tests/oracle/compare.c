@@ -14,9 +14,10 @@ static bool has_ended(const struct play *play, int id)
 }
 
 /*
- * A handle becomes stale when its node serves another timeout. Usually a later handle with that
- * node shows this. But a rejected schedule also uses up a node and leaves no handle. So the test
- * accepts at most as many unexplained stale handles as there were rejections.
+ * Returns the expected result of a call with a handle. A handle becomes stale when its node serves
+ * another timeout. Usually a later handle with that node shows this. But a rejected schedule also
+ * uses up a node and leaves no handle. So the test accepts at most as many unexplained stale
+ * handles as there were rejections.
  */
 int play_expected(struct play *play, int id, int actual, int stale_code, int fresh_code)
 {
@@ -58,7 +59,7 @@ void play_compare_handle(struct play *play, int id)
 		fields_compare(play, id, &seen);
 }
 
-/* A finaliser must have run once if the timeout has ended, otherwise not at all. */
+/* Checks that a finaliser has run once if the timeout has ended, and otherwise not at all. */
 static void finaliser_compare(struct play *play, int id)
 {
 	const struct record *record = &play->record[id];
@@ -91,9 +92,9 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 }
 
 /*
- * Values that depend on the worker's turns are only bounded, and must not fall. A transfer may
- * exceed the turns by one, because a turn counts at its end. A loop has no such bound, because its
- * new owner transfers outside of turns.
+ * Checks values that depend on the worker's turns: only their bounds, and that they have not
+ * fallen. A transfer may exceed the turns by one, because a turn counts at its end. A loop has no
+ * such bound, because its new owner transfers outside of turns.
  */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {

@@ -16,7 +16,7 @@ struct bytes {
 	size_t left;
 };
 
-/* Returns 0 after the end of the bytes. */
+/* Takes the next byte. Returns 0 after the end of the bytes. */
 static uint8_t byte_take(struct bytes *bytes)
 {
 	if (bytes->left == 0)

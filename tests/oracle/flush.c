@@ -83,7 +83,7 @@ static int polls_take(struct play *play)
 	return 0;
 }
 
-/* The baton is free during the flush, because the worker needs it for callbacks. */
+/* Flushes. The baton is free meanwhile, because the worker needs it for callbacks. */
 static int engine_flush(struct play *play)
 {
 	int code;
@@ -169,8 +169,8 @@ static void flush_once(struct play *play)
 }
 
 /*
- * If a callback makes a timeout due, the worker may need one turn more than the flush waits for. A
- * run of that turn may not have ended yet, so another flush is needed.
+ * Returns whether another flush is needed. If a callback makes a timeout due, the worker may need
+ * one turn more than the flush waits for, and a run of that turn may not have ended yet.
  */
 static bool worker_busy(const struct play *play)
 {

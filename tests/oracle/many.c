@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches: the model gets single calls in the same order, the engine gets one call.
+ * Batches: the engine gets one call, and the model gets single calls in the same order.
  *
  * A rejected item shares its record with the next accepted one, because only one of the two is ever
  * used.
@@ -9,7 +9,7 @@
 
 #include "op.h"
 
-/* Static, because there is one player and one batch. */
+/* The batch. It is static, because there is one player and one batch. */
 static struct {
 	int count;
 	int id[BURST_MAX];

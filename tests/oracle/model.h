@@ -4,8 +4,8 @@
  * sorted list of pending timeouts, one thread, and time as a number that cannot overflow.
  *
  * The order inside a tick is not promised. So the player passes each run to the model, which
- * reports whether the run was right (model_expire). The model also reports a run that should have
- * come by now (model_flushed).
+ * reports whether the run was right (model_expire). The model also reports a timeout that should
+ * have run before the flush ended (model_flushed).
  */
 #ifndef ORACLE_MODEL_H
 #define ORACLE_MODEL_H
@@ -20,7 +20,7 @@ __extension__ typedef __int128 wide;
 enum { MODEL_TIMEOUTS_MAX = 1500, MODEL_NOBODY = -1 };
 
 enum model_life {
-	MODEL_NONE, /* no engine */
+	MODEL_NONE, /* there is no engine */
 	MODEL_NEW,
 	MODEL_OPEN,
 	MODEL_STOPPING,
@@ -29,7 +29,7 @@ enum model_life {
 
 enum model_state {
 	MODEL_PENDING,
-	MODEL_DUE, /* expired: at the dispatch hook, or waiting for its run */
+	MODEL_DUE, /* expired: it is at the dispatch hook, or waits for its run */
 	MODEL_RUNNING,
 	MODEL_EXPIRED,
 	MODEL_CANCELLED,
@@ -40,11 +40,14 @@ struct model_timeout {
 	int64_t deadline_ns;
 	wide due_ns; /* the first tick boundary after the deadline; in a loop, the deadline */
 	enum model_state state;
-	bool passed_on; /* while it runs: another timeout has got its place under the limit */
-	bool owed;      /* pending when a flush began */
-	bool seen;      /* pending during a whole flush, so the worker has it in its wheel */
-	bool moved;     /* rescheduled: its order among others of that time is not promised */
-	int next;       /* the next pending timeout, sorted by due_ns */
+	/* while it runs: whether another timeout has got its place under the limit */
+	bool passed_on;
+	bool owed; /* whether it was pending when a flush began */
+	/* whether it was pending during a whole flush, so the worker has it in its wheel */
+	bool seen;
+	/* whether it was rescheduled: then its order among others of that time is not promised */
+	bool moved;
+	int next; /* the next pending timeout, sorted by due_ns */
 };
 
 /* Counters as struct tw_stats has them. */
@@ -68,11 +71,13 @@ struct model {
 	uint32_t slots; /* a power of two */
 	uint64_t limit;
 	struct model_counts counts;
-	bool any_order; /* timeouts of different ticks may mix: no memory, or a poll's budget */
-	int64_t flushing_ns; /* when the current flush began */
-	int64_t flushed_ns;  /* when the last flush that has ended began */
+	/* whether timeouts of different ticks may mix, because of no memory, or a poll's budget */
+	bool any_order;
+	int64_t flushing_ns; /* the time at which the current flush began */
+	int64_t flushed_ns;  /* the time at which the last flush that has ended began */
 	wide latest_ns;      /* the latest due_ns of the seen timeouts that have expired */
-	bool overshoot;      /* a timeout expired that was not yet due when the last flush began */
+	/* whether a timeout expired that was not yet due when the last flush began */
+	bool overshoot;
 	/* All timeouts ever made. Those of former engines have ended. */
 	struct model_timeout timeout[MODEL_TIMEOUTS_MAX];
 	int count;
@@ -114,9 +119,9 @@ wide model_poll_ns(const struct model *model);
 bool model_any_due(const struct model *model);
 
 /*
- * Each reports an event of a timeout to the model. They return NULL if the event was right,
- * otherwise an error text. Either a timeout expires, its callback begins, and it ends (with the
- * finaliser), or it is handed back.
+ * Each of these functions reports an event of a timeout to the model. It returns NULL if the event
+ * was right, otherwise an error text. Either a timeout expires, its callback begins, and it ends
+ * (with the finaliser), or it is handed back.
  */
 const char *model_expire(struct model *model, int id);
 const char *model_run(struct model *model, int id);

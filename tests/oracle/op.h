@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operations, the elements of a sequence. decode.c makes them from bytes. text.c reads them from
- * text and prints them. play.c does them on the engine and on the model.
+ * text and prints them. play.c makes them on the engine and on the model.
  *
  * Times are distances in revolutions, ticks and nanoseconds from a base, which is known only when
- * the operation is done. Timeouts are counted back from the newest. So a sequence still makes sense
- * if some of its operations are removed.
+ * the operation is made. A timeout is named by its distance from the newest. So a sequence still
+ * makes sense if some of its operations are removed.
  */
 #ifndef ORACLE_OP_H
 #define ORACLE_OP_H
@@ -95,7 +95,7 @@ enum base {
 	BASES
 };
 
-/* What a callback does, besides the report that it runs. */
+/* What a callback does, in addition to its report that it runs. */
 enum act {
 	ACT_NOTHING,
 	ACT_REARM, /* schedules another timeout with the same acts, for some generations */
@@ -119,14 +119,16 @@ struct sequence {
 	struct op op[SEQUENCE_OPS_MAX];
 };
 
-/* decode.c: any bytes make a sequence. */
+/* decode.c: makes a sequence from bytes. Any bytes make one. */
 void sequence_decode(struct sequence *ret_sequence, const uint8_t *bytes, size_t count);
 /* decode.c: makes the bytes of a seed. Returns how many. */
 enum { SEED_BYTES_MAX = 600 };
 size_t seed_bytes(uint64_t seed, uint8_t *ret_bytes);
 
-/* text.c: one operation a line, `#` begins a comment. Read returns
- * the number of the first wrong line, or 0. */
+/*
+ * text.c: print and read a sequence as text, one operation in a line; `#` begins a comment. Read
+ * returns the number of the first wrong line, or 0.
+ */
 void sequence_print(const struct sequence *sequence, FILE *file);
 void op_print(const struct op *op, FILE *file);
 int sequence_read(struct sequence *ret_sequence, FILE *file);

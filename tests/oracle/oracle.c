@@ -11,7 +11,7 @@
  * A failing sequence is made small, printed, and written to oracle-failed.txt in the current
  * folder. Exit code 0: engine and model agree; 1: they do not; 2: not played.
  *
- * Seen to fail: each defect of planted.py.
+ * Seen to fail with each defect that planted.py lists.
  */
 #include "attempt.h"
 
@@ -22,7 +22,10 @@
 static const char failed_path[] = "oracle-failed.txt";
 
 enum {
-	/* Several replays, because a defect may depend on when the worker wakes up. */
+	/*
+	 * a sequence is replayed several times, because a defect may depend on when the worker
+	 * wakes up
+	 */
 	REPLAYS = 10,
 	REPLAY_SECONDS = 60,
 	BYTES_MAX = 1 << 16,

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Plants defects in copies of src/. The oracle must find each one, make a small sequence that shows it, and fail again
-when it replays that sequence.
+"""Plants defects in copies of src/. The oracle must find each one, make a small sequence that shows it, and
+fail again when it replays that sequence.
 
 usage: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]
 
        planted.py SOURCE_ROOT --fit
 
-Prints which defects were found, and the length of each sequence. Exit code 0: all were found. With --fit it only checks
-that the code of each defect occurs once in src. So a change of src cannot disable a defect unnoticed.
+Prints which defects were found, and the length of each sequence. Exit code 0: all were found. With --fit it
+only checks that the code of each defect occurs once in src. So it reports if a change of src makes a defect
+useless.
 """
 import concurrent.futures
 import pathlib
@@ -93,7 +94,9 @@ def sources_of(tree):
 
 
 class Builder:
-    """Compiles the sources that a defect changes. All other objects come from one build of the unchanged sources."""
+    """Builds the oracle with a defect. Compiles only the sources that the defect changes. All other objects
+    come from one build of the unchanged sources.
+    """
 
     def __init__(self, root, compiler, folder):
         self.root, self.compiler, self.folder = root, compiler, folder

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The player: does one operation after the other. After each it waits until no timeout is due, and
+ * The player: makes one operation after the other. After each it waits until no timeout is due, and
  * compares engine and model. It also implements the baton.
  */
 #include "play.h"
@@ -113,7 +113,7 @@ static play_step *const steps[OP_CODES] = {
 	[OP_RESCHEDULE] = play_reschedule,
 };
 
-/* If there is no engine, only create can have an effect. */
+/* Makes one operation. If there is no engine, only create can have an effect. */
 static void step_do(struct play *play, const struct op *op)
 {
 	if (play->engine == NULL && op->code != OP_CREATE)

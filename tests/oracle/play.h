@@ -5,12 +5,12 @@
  *
  * The comparison is exact although the real engine has a thread. The worker does nothing visible
  * unless a timeout is due. So when an operation has made one due, the player flushes. There are two
- * exceptions. A callback may hold the worker, and then operations go on while due timeouts have not
- * run. And callbacks do operations themselves.
+ * exceptions. A callback may hold the worker, and then operations continue while due timeouts have
+ * not run. And callbacks make operations themselves.
  *
  * The baton is a lock that makes each step exact: its holder makes the call to the engine and asks
- * the model in one step. The player holds it, and gives it away only while it waits for the worker.
- * A running callback takes it.
+ * the model in one step. The player holds it, and releases it only while it waits for the worker. A
+ * running callback takes it.
  *
  * A loop has no thread besides the player. There the player polls when it would flush, with and
  * without a budget, until tw_engine_next_due reports that no timeout is due. The results of the
@@ -53,8 +53,8 @@ struct record {
 	const struct tw_kind *kind;
 	struct script script;
 	int finalised;
-	bool reborn; /* its node serves a later timeout, so the handle is stale */
-	bool stale;  /* a call has returned that the handle is stale */
+	bool reborn; /* whether its node serves a later timeout, so that the handle is stale */
+	bool stale;  /* whether a call has returned that the handle is stale */
 };
 
 /* Timeouts that the dispatch hook accepted and that have not run yet. */
@@ -70,24 +70,24 @@ struct play {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	struct fault memory;
-	bool poor;              /* there is no memory now */
-	long long bytes_before; /* allocated before the engine was made */
+	bool poor;              /* whether there is no memory at present */
+	long long bytes_before; /* how many bytes were allocated before the engine was made */
 	int64_t dispatch_accepts;
 	struct accepted accepted;
-	bool loop;  /* an engine without a thread: the player polls */
-	bool owned; /* its timeouts are owner-only */
+	bool loop;  /* whether the engine has no thread, so that the player polls */
+	bool owned; /* whether its timeouts are owner-only */
 	uint64_t polls;
 	uint64_t batch;        /* option transfer_batch */
-	uint64_t flushes;      /* flushes that this engine has served */
-	struct tw_stats stats; /* as last read */
-	int rejections;        /* how often: a rejected schedule uses up a node too */
-	int stale_unseen;      /* stale handles that no later handle explains */
+	uint64_t flushes;      /* how many flushes this engine has served */
+	struct tw_stats stats; /* the statistics as last read */
+	int rejections;        /* how many schedules were rejected; each uses up a node too */
+	int stale_unseen;      /* how many stale handles no later handle explains */
 
 	/* The baton, and the state that threads wait for with it. */
 	pthread_mutex_t baton;
 	pthread_cond_t changed;
 	int holder;  /* the timeout that holds the worker, or MODEL_NOBODY */
-	bool hooked; /* the current stop reports the timeouts that it hands back */
+	bool hooked; /* whether the current stop reports the timeouts that it hands back */
 	bool flushing;
 	bool flushed;
 	int flush_code;
@@ -114,7 +114,10 @@ void play_run(const struct sequence *sequence);
 /* Reports a difference during a play. */
 _Noreturn void play_fail(struct play *play, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* `id` is the timeout that is compared, or MODEL_NOBODY. */
+/*
+ * Fails the play unless the two values are equal. `id` is the timeout that is compared, or
+ * MODEL_NOBODY.
+ */
 void play_expect(struct play *play, int id, const char *what, long long actual, long long expected);
 /* Fails the play unless `problem`, the model's text, is NULL. */
 void play_judge(struct play *play, int id, const char *problem);
@@ -122,15 +125,15 @@ void play_judge(struct play *play, int id, const char *problem);
 /* The calling thread's part in the play. play_enter takes the baton, and play_leave returns it. */
 struct play_self {
 	bool player;
-	int depth;  /* entries so far: a finaliser runs inside a callback's cancel */
+	int depth;  /* how many times it has entered: a finaliser runs inside a callback's cancel */
 	int inside; /* the timeout of the thread's current callback, or MODEL_NOBODY */
 };
 extern _Thread_local struct play_self play_self;
 void play_enter(struct play *play);
 void play_leave(struct play *play);
-/* Gives the baton away until something changes, and fails if nothing does. */
+/* Releases the baton until something changes. Fails the play if nothing changes. */
 void play_wait(struct play *play, const char *what);
-/* Another thread does the operation in the player's role, while the player waits. */
+/* Makes another thread do the operation as the player, while the player waits. */
 typedef void play_step(struct play *play, const struct op *op);
 void play_aside(struct play *play, const struct op *op, play_step *step);
 
@@ -146,13 +149,12 @@ void play_stop_complete(struct play *play);
 
 /* flush.c */
 play_step play_flush, play_release;
-/* In a loop the player runs the callbacks. So it must give the baton away around each call that
- * may run some. */
+/* Releases the baton for a call in which callbacks may run. In a loop the player runs them. */
 void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
 /* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* Waits for the current flush, if there is one, which a stop has ended. */
+/* Waits for the end of a flush that a stop has ended, if there is one. */
 void play_flush_overtaken(struct play *play);
 
 /* timeout.c */
@@ -173,11 +175,11 @@ void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
-/* many.c: batches. Each added item asks the model, and then the engine gets one call. */
+/* many.c: begins a batch. Each item that is added asks the model; then the engine gets one call. */
 void play_many_begin(struct play *play);
 void play_many_add(struct play *play, const struct scheduling *what);
 void play_many_add_handle(struct play *play, int id);
-/* These make no call if the batch is empty. */
+/* Make the call of the batch, or none if the batch is empty. */
 void play_many_schedule(struct play *play, bool by_delay);
 void play_many_cancel(struct play *play);
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 enum {
-	/* Longer than any sequence takes. Each attempt that hangs takes this long. */
+	/* longer than any sequence takes; each attempt that hangs takes this long */
 	ATTEMPT_SECONDS = 3,
 	BUDGET_SECONDS = 60,
 	/* Each candidate must fail this many times in a row. If threads race, it must still fail
@@ -33,7 +33,7 @@ static bool goes_wrong(const struct sequence *candidate, struct failure *ret_fai
 	return true;
 }
 
-/* If the candidate fails, it replaces the sequence. Returns true if it did. */
+/* Tries a candidate. If it fails, it replaces the sequence. Returns true if it did. */
 static bool replace(struct shrinking *shrinking, const struct sequence *candidate)
 {
 	struct failure failure;

@@ -34,7 +34,7 @@ static wide base_ns(const struct play *play, enum base base)
 	}
 }
 
-/* The values are in the order turns (revolutions), ticks, ns. */
+/* Returns a distance in ns. The values are in the order turns (revolutions), ticks, ns. */
 static wide distance_ns(const struct play *play, const int64_t *value)
 {
 	wide ticks = (wide)value[0] * play->model.slots + value[1];
@@ -42,7 +42,7 @@ static wide distance_ns(const struct play *play, const int64_t *value)
 	return ticks * play->model.tick_ns + value[2];
 }
 
-/* If an earlier timeout used this node, its handle is stale from now on. */
+/* Records that a handle is stale from now on, if an earlier timeout used this node. */
 static void rebirth_note(struct play *play, int id)
 {
 	struct tw_handle handle = play->record[id].handle;
@@ -161,8 +161,11 @@ void play_schedule(struct play *play, const struct op *op)
 		burst_schedule(play, op);
 }
 
-/* The player's wait for a running callback ends with -ETIMEDOUT. On the worker, or in the callback
- * itself, a wait must not block, so it returns RUNNING. */
+/*
+ * Returns the expected outcome of a cancel that waits. The player's wait for a running callback
+ * ends with -ETIMEDOUT. On the worker, or in the callback itself, a wait must not block, so it
+ * returns RUNNING.
+ */
 static int waited_outcome(int id, int outcome)
 {
 	if (outcome != TW_CANCEL_RUNNING || !play_self.player || id == play_self.inside)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The output of tw_stats_print, tw_histogram_print and tw_durable_stats_print can be read by the programs that
-it is for.
+"""Checks that the output of tw_stats_print, tw_histogram_print and tw_durable_stats_print can be read by the
+programs that it is for.
 
 usage: check_print.py SAMPLE SETS|- [PROMTOOL]
 
@@ -9,8 +9,8 @@ Python's parser reads the JSON. A strict parser in this file reads the Prometheu
 promtool if it is installed. HdrHistogram's format is checked line by line. The figures must be those of
 sample.c and sets.c. "-": there are no durable sets.
 
-Seen to fail with these defects: an unescaped quotation mark; a metric in two places; buckets that are not
-cumulative; a sum in nanoseconds; a decimal comma; a percentile of another rank.
+Seen to fail with these defects: a quotation mark is not escaped; a metric is in two places; buckets are not
+cumulative; a sum is in nanoseconds; numbers have a decimal comma; a percentile has another rank.
 """
 import json
 import re

@@ -14,7 +14,9 @@ static const char *const formats[] = {
 	[TW_PRINT_PERCENTILES] = "percentiles",
 };
 
-/* Does not write a piece that is too large, so that the check fails. */
+/*
+ * Writes a piece of the output. Does not write a piece that is too large, so that the check fails.
+ */
 static void on_text(void *context, const char *text, size_t bytes)
 {
 	if (bytes > 0 && bytes <= 512)
@@ -24,7 +26,8 @@ static void on_text(void *context, const char *text, size_t bytes)
 static struct tw_histogram lateness, duration, greatest;
 
 /*
- * Fills in 1 to 10,000 ns once each, one value beyond all buckets, and the greatest possible value.
+ * Records the values 1 to 10,000 ns once each, one value beyond all buckets, and the greatest
+ * possible value.
  */
 static void fill(void)
 {

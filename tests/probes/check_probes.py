@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The trace points of a library must be those that docs/tracing.md lists, with the listed arguments. The
-scripts of docs/tracing must use no others.
+"""Checks that the trace points of a library are those that docs/tracing.md lists, with the listed arguments,
+and that the scripts of docs/tracing use no others.
 
 usage: check_probes.py CHECK SOURCE_ROOT [LIBRARY]
 
@@ -120,7 +120,7 @@ def table_check(table, library):
 
 
 def clauses(text):
-    """Returns probe and body of each clause of a script that is for one of our probes."""
+    """Yields the probe and the body of each clause of a script that is for one of our probes."""
     return re.findall(rf"^usdt:\$1:{PROVIDER}:(\w+)\s*(.*?)^\}}", text, re.M | re.S)
 
 
@@ -139,7 +139,7 @@ def script_judge(script, table):
 
 
 def script_compile(bpftrace, script, library):
-    """Runs bpftrace dry: it loads nothing into the kernel. It requires root all the same."""
+    """Lets bpftrace compile a script without loading it into the kernel. It requires root nevertheless."""
     done = subprocess.run([bpftrace, "-d", script, library, "1000"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The trace points must fire where docs/tracing.md says, with the arguments that it lists. gdb watches a
+"""Checks that the trace points fire where docs/tracing.md says, with the arguments that it lists. gdb watches a
 program whose timeouts are known. Skipped (77) if gdb is missing, has no Python, or may not watch a process,
 unless TESTS_TRACERS_REQUIRED is set.
 
@@ -91,7 +91,7 @@ def judge(text):
         yield f"cascade: {fired['cascade']}"
     if not 0 <= len(fired["park"]) - len(fired["wake"]) <= 1 or not fired["wake"]:
         yield f"parked {len(fired['park'])} times, awake {len(fired['wake'])} times"
-    # The causes: timeouts that fire, and flush, unless it finds the worker awake.
+    # The causes of a wake-up here: timeouts that fire, and a flush, unless it finds the worker awake.
     if not {"0"} <= {cause for cause, in fired["wake"]} <= {"0", "1", "2"}:
         yield f"wake: {fired['wake']}"
 

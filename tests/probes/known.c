@@ -53,7 +53,8 @@ static void cancel(struct tw_handle handle)
 }
 
 /*
- * known FILE: writes the text to the file, because the watching program uses the standard output.
+ * usage: known FILE. Writes the text to the file, because the watching program uses the standard
+ * output.
  */
 int main(int argc, char **argv)
 {

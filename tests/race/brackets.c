@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several threads take turns in brackets of one loop. usage: race_brackets [seconds] [seed]
+ * Several threads take turns as the owner of one loop. usage: race_brackets [seconds] [seed]
  *
- * A lock (`strand`) lets one thread at a time into a bracket: a poll, or the time from
- * tw_loop_enter to tw_loop_exit. Inside, the thread schedules and cancels shared and owner-only
+ * A bracket is a poll, or the time from tw_loop_enter to tw_loop_exit. A lock (`strand`) lets one
+ * thread at a time into a bracket. Inside, the thread schedules and cancels shared and owner-only
  * timeouts. Outside, it does the same with shared ones, while another thread is in the next
  * bracket. A thread sometimes ends inside its bracket. A new thread then takes its place, often at
- * the same address. In the end one of them stops the engine.
+ * the same address. In the end one of the threads stops the engine.
  *
  * Allowed outcomes: each accepted timeout ends exactly once. Inside a bracket no cancel is
  * rejected. Outside, no owner-only timeout is accepted.
  *
- * Seen to fail with these defects, also without ThreadSanitizer: an exit after which the thread
- * still takes the wheel for its own; an exit that leaves the thread as the owner; an ended thread's
- * bracket left open.
+ * Seen to fail with these defects, also without ThreadSanitizer: after tw_loop_exit the thread
+ * still treats the wheel as its own; tw_loop_exit leaves the thread as the owner; the bracket of a
+ * thread that has ended stays open.
  */
 #include "cell.h"
 #include "race.h"
@@ -29,7 +29,7 @@ enum {
 	MOST_NS = 2000000,
 };
 
-/* A timeout and its argument. Handles in `kept` may be used in a bracket only. */
+/* A timeout and its argument. Handles in `kept` may be used only in a bracket. */
 struct kept {
 	struct tw_handle handle;
 	struct cell *cell;
@@ -135,8 +135,8 @@ static void strand_give(void)
 }
 
 /*
- * Enters and exits. Returns false if the thread is to end inside the bracket. Its creator then
- * gives the strand back.
+ * Makes a bracket by tw_loop_enter and tw_loop_exit. Returns false if the thread must end inside
+ * the bracket. Its creator then gives the strand back.
  */
 static bool long_bracket(struct actor *actor)
 {
@@ -151,7 +151,7 @@ static bool long_bracket(struct actor *actor)
 	return true;
 }
 
-/* A thread in no bracket must get -EPERM for an owner-only timeout. */
+/* Checks that a thread outside of brackets gets -EPERM for an owner-only timeout. */
 static void outside_reject(void)
 {
 	struct tw_handle handle;
@@ -169,7 +169,10 @@ static void outside_step(struct actor *actor)
 		outside_reject();
 }
 
-/* One thread of an actor. It ends inside its bracket, or at the end of the round. */
+/*
+ * The main function of one thread of an actor. The thread ends inside its bracket, or at the end of
+ * the round.
+ */
 static void *life(void *arg)
 {
 	struct actor *actor = arg;

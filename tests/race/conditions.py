@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The race programs under one condition: another build, or another kind of machine.
+"""Runs the race programs under one condition: another build, or another kind of machine.
 
 usage: conditions.py CONDITION SOURCE_ROOT WORK_FOLDER
 
@@ -12,8 +12,9 @@ usage: conditions.py CONDITION SOURCE_ROOT WORK_FOLDER
     one-core             all threads on one processor
 
 Each program runs in two builds: with the library as users have it, and with delays at its test points. This
-prints a line per program, and one for the condition: operations, lost. Exit code 0 passed, 1 failed, 77 a
-tool is missing. RACE_SECONDS: how long each program runs (default 3).
+script prints a line for each program, and one for the condition: how many operations were made, and how many
+were lost. Exit code: 0 if all passed, 1 if one failed, 77 if a tool is missing. RACE_SECONDS: how long each
+program runs (default 3).
 """
 import contextlib
 import os
@@ -27,7 +28,7 @@ import time
 
 SECONDS = os.environ.get("RACE_SECONDS", "3")
 SKIPPED = 77
-# A program and its arguments; each ends after SECONDS.
+# The programs with their arguments. Each ends after SECONDS.
 RUNS = [
     ["stress", "2", SECONDS, "1"],
     ["stress", "4", SECONDS, "7", "500"],
@@ -55,7 +56,7 @@ CGROUP = pathlib.Path("/sys/fs/cgroup")
 
 
 class Missing(Exception):
-    """Fails if a tool is missing."""
+    """Raised if a tool is missing."""
 
 
 def need(tool):
@@ -70,7 +71,9 @@ def quietly(command, **more):
 
 
 def build(name, root, work):
-    """Returns the folder with the programs. It is kept, so that the next run compiles only what has changed."""
+    """Builds the programs. Returns their folder. It is kept, so that the next run compiles only what has
+    changed.
+    """
     compiler, options = BUILDS[name]
     for tool in (compiler, "meson", "ninja"):
         need(tool)
@@ -93,8 +96,8 @@ def sanitizer_environment(root):
 
 
 def without_randomness(name):
-    """This version of ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So
-    switch that off.
+    """Returns a prefix for the command that switches address randomisation off. ThreadSanitizer needs fixed
+    address ranges, which other memory could occupy if addresses are random.
     """
     if name.startswith("tsan") and subprocess.run(["setarch", "-R", "true"], check=False).returncode == 0:
         return ["setarch", "-R"]
@@ -116,7 +119,9 @@ def noise():
 
 
 def group_make():
-    """Returns a cgroup with a quota. Returns None without root, or in a container that may not create one."""
+    """Returns a new cgroup with a quota. Returns None if this process may not create one, for example because
+    it is not root.
+    """
     name = f"tickwheel-race-{os.getpid()}"
     for folder, quota in (("cpu", "cpu.cfs_quota_us"), ("", "cpu.max")):
         group = CGROUP / folder / name
@@ -162,7 +167,7 @@ def program_run(command, condition, group, environment):
 
 
 def tally(output):
-    """Returns the operations and the lost ones from a program's last line."""
+    """Returns how many operations a program has made and lost, from its last line."""
     found = re.search(r"^operations (\d+);.*; lost (-?\d+)$", output, re.M)
     return (int(found.group(1)), int(found.group(2))) if found else (0, None)
 

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executors that reject timeouts, against cancel, reschedule and stop. usage: race_executor
- * [operations] [seed] [policy: 0 run, 1 requeue, 2 drop] [seconds]. Ends after so many operations
+ * [operations] [seed] [policy: 0 run, 1 requeue, 2 drop] [seconds]. Ends after this many operations
  * or seconds (0: no bound).
  *
  * In each round an engine gets timeouts of a few ticks. Some of them run only on the worker, and
  * some rounds have a chain of a few runs. Two threads cancel the timeouts, wait for them and
  * reschedule them. Two executors accept only a random part of what the worker offers, and run it.
  * Meanwhile the engine is stopped, without a time limit or in several short steps. It has a worker
- * thread, or it is a loop. Then its owner stops it, or leaves it before. Some runs take longer than
- * the threshold for slow runs, and a thread watches for them.
+ * thread, or it is a loop. If it is a loop, its owner stops it, or leaves it before another thread
+ * stops it. Some runs take longer than the threshold for slow runs, and a thread watches for them.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, and its finaliser runs once, with the
  * end that was reported. A dropped timeout did not run. If a cancel reported that it ended a
  * timeout, that timeout never runs afterwards. Each run that measured itself as slow was reported
  * once, with its own timeout.
  *
- * Seen to fail with these defects: rejected timeouts forgotten (they never end, and stop waits for
- * ever), or uncounted twice; the step back to the wheel by a load and a store; a rejected timeout
- * that runs and is also pending again; a slow run reported by two threads; a stop of a loop that
- * runs out of time and still reports STOPPED (in about one of some hundred rounds).
+ * Seen to fail with these defects:
+ * - rejected timeouts are forgotten, so they never end and stop waits for ever;
+ * - `in_flight` is counted down twice for a rejected timeout;
+ * - word_again() makes a timeout pending again by a load and a store;
+ * - a rejected timeout runs, and is also pending again;
+ * - two threads report the same slow run;
+ * - a stop of a loop whose time is up still reports STOPPED (in about one of some hundred rounds).
  */
 #include "dues.h"
 #include "race.h"
@@ -36,7 +39,7 @@ enum {
 	TICK_NS = 10000,
 	EXECUTORS = 2,
 	SLOW_NS = 200000,
-	/* Certainly slow, even if the clock lags behind. */
+	/* This duration is certainly slow, even if the clock lags behind. */
 	LONG_NS = 2 * SLOW_NS,
 	RUNS = 3,
 };
@@ -44,13 +47,13 @@ enum {
 /* A timeout, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready; /* the handle is written, and the timeout was accepted */
+	_Atomic bool ready; /* whether the handle is written and the timeout was accepted */
 	_Atomic bool running;
-	_Atomic bool done; /* a cancel reported done before a run could begin */
+	_Atomic bool done; /* whether a cancel reported done before a run could begin */
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* how many cancels reported that they ended it */
 	_Atomic uint32_t dropped, unexpired, finalised, end;
-	_Atomic uint32_t slow_runs; /* runs that were certainly slow */
+	_Atomic uint32_t slow_runs; /* how many runs were certainly slow */
 	_Atomic uint32_t slow_told;
 	bool chain;
 };
@@ -113,7 +116,7 @@ static void on_slow(void *context, const struct tw_slow *slow)
 
 	(void)context;
 	RACE_CHECK(life >= lives && life < lives + LIVES && slow->callback == on_run);
-	/* If schedule has returned, the handle in the report must be that of the timeout. */
+	/* If the schedule has returned, the handle in the report must be the timeout's. */
 	if (atomic_load(&life->ready))
 		RACE_CHECK(slow->handle.node == life->handle.node &&
 			   slow->handle.generation == life->handle.generation);
@@ -155,8 +158,8 @@ static size_t dispatch(void *context, const struct tw_due *due, size_t count)
 	operation();
 	accept = dues_put(due, accept);
 	/*
-	 * Sometimes cancels from inside the hook. A timeout that the worker has offered is already
-	 * on its way to run.
+	 * Sometimes cancels inside the hook. A timeout that the worker has offered counts as
+	 * running.
 	 */
 	if (race_chance() % 64 == 0 && accept < count) {
 		int outcome = tw_cancel(due[accept].handle);
@@ -242,7 +245,7 @@ static void *canceller_main(void *argument)
 
 		if (begun == 0)
 			continue;
-		/* Mostly picks the latest ones. */
+		/* Mostly takes one of the latest timeouts. */
 		life = &lives[begun - 1 - race_chance() % (begun < AHEAD ? begun : AHEAD)];
 		if (race_chance() % 8 == 0)
 			one_move(life);
@@ -268,8 +271,8 @@ static void *watcher_main(void *argument)
 }
 
 /*
- * A chain's cancel that timed out while it waited is not counted, so `told` may be 0 for a
- * cancelled chain.
+ * Counts how the timeout ended. If a chain's cancel timed out while it waited, it is not counted.
+ * So `told` may be 0 for a cancelled chain.
  */
 static void life_account(struct life *life)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_fork [forks] [seed] [wheel] [seconds] [patience]: the process forks at random moments.
- * Meanwhile threads schedule, one by one and in batches, cancel and reschedule, and a worker runs
- * the callbacks. For a second engine, in loop mode, its owner does all of that alone. Each child
- * takes over both engines with their timeouts and checks them:
+ * usage: race_fork [forks] [seed] [wheel] [seconds] [patience]
+ *
+ * The process forks at random moments. Meanwhile threads schedule, one by one and in batches,
+ * cancel and reschedule, and a worker runs the callbacks. For a second engine, in loop mode, its
+ * owner does all of that alone. Each child takes over both engines with their timeouts and checks
+ * them:
  *
  *     - a call that had returned is visible: a timeout that was scheduled and neither cancelled nor
  *       run is pending under its handle, with its argument and the last deadline; others are not
@@ -13,9 +15,9 @@
  *
  * Then the child moves the clock. Each timeout must run once, and each chain more than once.
  *
- * Seen to fail with these defects: a timeout made alive before its fields are written (cancelled
- * timeouts run); state words in INIT not kept; the chain's block given to the pool; a RUNNING
- * timeout kept (it runs twice).
+ * Seen to fail with these defects: a timeout is pending before its fields are written, so cancelled
+ * timeouts run; the child does not take over timeouts in INIT; it gives a chain's block to the
+ * pool; it takes over a RUNNING timeout, which then runs twice.
  */
 #include "heir_memory.h"
 #include "heir_threads.h"
@@ -33,14 +35,16 @@
 
 enum {
 	PRODUCERS = 3,
-	CELLS = 48, /* of each producer */
+	CELLS = 48, /* how many cells each producer has */
 	BATCH = 6,
 	TICK_NS = 1000000,
 };
 
 #define FAR_NS INT64_C(1000000000000)
 
-/* How many seconds a child may wait for its engine. A child may live three times as long. */
+/*
+ * How many seconds a child may wait for its engine. The child itself may take three times as long.
+ */
 static int64_t patience_s = 20;
 
 /* The call that the cell's thread has made, or is about to make. */
@@ -48,7 +52,8 @@ enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
 
 struct cell {
 	_Atomic uint32_t step;
-	atomic_bool ran; /* has run in the parent; for a chain: the chain existed */
+	/* whether it has run in the parent; for a chain: whether the chain existed */
+	atomic_bool ran;
 	atomic_int child_runs;
 	bool chain;
 	_Atomic int64_t deadline_ns;
@@ -59,7 +64,7 @@ struct producer {
 	struct cell cell[CELLS];
 	struct tw_engine *engine;
 	uint64_t random;
-	bool owner; /* is the owner of the loop */
+	bool owner; /* whether it is the owner of the loop */
 	pthread_t thread;
 };
 
@@ -67,8 +72,8 @@ static struct producer producers[PRODUCERS + 1];
 static struct tw_engine *engine, *looped;
 static struct tw_clock *clock_of_engine, *clock_of_loop;
 static atomic_bool over;
-static _Atomic uint32_t begun; /* producers that have begun; see heir_memory.h */
-static atomic_bool resting;    /* while a child is at work */
+static _Atomic uint32_t begun; /* how many producers have begun; see heir_memory.h */
+static atomic_bool resting;    /* whether a child is at work */
 static bool in_child;
 static _Atomic int64_t now_ns = TICK_NS;
 static uint64_t kept, lost, open_steps;
@@ -78,7 +83,7 @@ static int64_t patience_ns(void)
 	return patience_s * 1000000000;
 }
 
-/* Takes a while in the parent, so that forks find the callback running. */
+/* Takes some time in the parent, so that forks find the callback running. */
 static void on_due(struct tw_handle self, void *arg)
 {
 	struct cell *cell = arg;
@@ -97,7 +102,7 @@ static void on_due(struct tw_handle self, void *arg)
 static const struct tw_kind kind = TW_KIND(on_due, NULL);
 static const struct tw_kind owners_kind = TW_KIND_OWNER_ONLY(on_due, NULL);
 
-/* Near deadlines are due while the program runs. */
+/* Chooses a deadline. The near ones are due while the program runs. */
 static int64_t deadline_choose(struct producer *producer)
 {
 	uint64_t bits = race_random(&producer->random);
@@ -169,7 +174,7 @@ static void cell_cancel(struct cell *cell)
 	atomic_store(&cell->step, CANCELLING);
 	outcome = tw_cancel_wait(cell->handle, TW_NEVER);
 	RACE_CHECK(outcome >= 0);
-	/* If the callback ran at all, it has ended by now. */
+	/* If the callback ran at all, it ended before the cancel returned. */
 	atomic_store(&cell->step, IDLE);
 }
 
@@ -226,10 +231,11 @@ static void *producer_body(void *arg)
 	return NULL;
 }
 
-/* The child's part. */
+/* The functions of the child. */
 
 /*
- * Returns whether the timeout was due in the parent, which may then have run it or been about to.
+ * Returns whether the timeout was due in the parent. Then the parent may have run it, or may have
+ * been about to run it.
  */
 static bool cell_due(struct cell *cell)
 {
@@ -392,7 +398,9 @@ static void producers_begin(uint64_t seed)
 	}
 }
 
-/* Waits until all producers have begun and the worker runs, which the first schedule starts. */
+/*
+ * Waits until all producers have begun and the worker runs. The first schedule starts the worker.
+ */
 static void all_await(void)
 {
 	while (atomic_load(&begun) <= PRODUCERS)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_group [operations] [seed] [seconds]: one group after another, each of one to four engines.
- * Threads and callbacks schedule, and threads cancel, wait and reschedule. One engine may be
- * stopped alone, and two threads stop the group during all of that.
+ * usage: race_group [operations] [seed] [seconds]
+ *
+ * Makes one group after another, each of one to four engines. Threads and callbacks schedule, and
+ * threads cancel, wait and reschedule. Meanwhile one engine may be stopped alone, and two threads
+ * stop the group.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
  * reported to the canceller, the callback or the hand-back. Or it returns -ESHUTDOWN, and the
@@ -10,9 +12,9 @@
  * begins, and each schedule returns -ESHUTDOWN. The counters of the group match those of the
  * program.
  *
- * Seen to fail with these defects: a stop that leaves out the last engine (callbacks run after it);
- * a stop that returns 0 although an engine has not ended; a worker's finish without its first grace
- * period (a timeout is lost).
+ * Seen to fail with these defects: the stop of a group omits the last engine, so callbacks run
+ * after it; it returns 0 although an engine has not ended; twi_worker_finish() does not wait for
+ * its first grace period, so a timeout is lost.
  */
 #include "race.h"
 
@@ -33,8 +35,8 @@ enum {
 /* A timeout, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready;    /* the handle is written, and the timeout was accepted */
-	_Atomic bool rejected; /* the schedule was rejected */
+	_Atomic bool ready;    /* whether the handle is written and the timeout was accepted */
+	_Atomic bool rejected; /* whether the schedule was rejected */
 	_Atomic uint32_t runs, finalised, unexpired, end;
 	_Atomic uint32_t told; /* how many cancels reported that they ended it */
 };
@@ -78,7 +80,7 @@ static void on_end(void *arg, enum tw_end end)
 
 static const struct tw_kind kind = TW_KIND(on_run, on_end);
 
-/* Runs on several workers at once. */
+/* Counts a hand-back. Runs on several workers at once. */
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *its_kind,
 			 void *arg, int64_t remaining_ns)
 {
@@ -91,7 +93,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	atomic_fetch_add(&life->unexpired, 1);
 }
 
-/* Most delays are short; some end only after the round is over. */
+/* Chooses a delay. Most are short; some end only after the round is over. */
 static int64_t delay_choose(void)
 {
 	uint64_t random = race_chance();
@@ -161,7 +163,7 @@ static void *canceller_main(void *argument)
 
 		if (most == 0)
 			continue;
-		/* Mostly picks recent timeouts. */
+		/* Mostly takes a recent timeout. */
 		life = &lives[most - 1 - race_chance() % (most < AHEAD ? most : AHEAD)];
 		if (!atomic_load(&life->ready))
 			(void)sched_yield();

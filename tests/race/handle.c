@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The callback frees the object that holds its handle. usage: race_handle [operations] [seed]
- * [threads] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * [threads] [seconds]. Ends after this many operations or seconds (0: no bound).
  *
- * In each round threads schedule by every call that writes a handle, a life or a code for its
- * caller: tw_schedule and tw_schedule_at, on the quick path and the general one, batches, chains, a
- * group's calls, keyed timeouts, retries. Callbacks schedule too. Nearly all timeouts are due at
- * once, and the handle is in memory that the callback, the hook or the hand-back frees. Every
- * second round has a limit that rejects some timeouts, and each round is stopped while the calls go
- * on.
+ * In each round threads use every call that writes a handle, a life or an error code for its
+ * caller. These are tw_schedule and tw_schedule_at (on the quick path and the general one), and the
+ * calls of batches, chains, groups, keyed timeouts and retries. Callbacks schedule too. Nearly all
+ * timeouts are due at once, and the handle is in memory that the callback, the hook or the
+ * hand-back frees. In every second round the engine has a limit that rejects some timeouts. In each
+ * round the engine is stopped while the calls continue.
  *
  * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A rejected
  * call leaves the handle's memory as it was; for a rejected item of a batch it is zeros. All
  * allocated objects are freed. If a write comes after the free, AddressSanitizer reports it. If
  * nothing orders a write before the callback, ThreadSanitizer reports it.
  *
- * Seen to fail, each with a copy of the library that writes the handle after the push, in both
- * builds or in the one with delays: the general path; a batch that uses the single call; the calls
- * of a group and of a chain, which use the general path; a new keyed entry, and one replaced in
- * place; a retry.
+ * Seen to fail with this defect, planted in each of the following places: the handle is written
+ * after the push. Some places were found in both builds, others only in the one with delays. The
+ * places: the general path of a schedule; a batch that uses the single call; the calls of a group
+ * and of a chain, which use the general path; a new keyed entry, and one that is replaced in place;
+ * a retry.
  */
 #include "race.h"
 
@@ -33,7 +34,7 @@ enum { TICK_NS = 10000, BATCH = 16, THREADS_MAX = 80, KEYS = 8, TASKS = 32, LIMI
 
 #define NOT_WRITTEN UINT64_MAX
 
-/* Allocated by a thread for one timeout, entry or task. Freed when that ends. */
+/* An object that a thread allocates for one timeout, entry or task. It is freed when that ends. */
 struct object {
 	struct tw_handle handle;
 	struct tw_retry_handle task;
@@ -42,7 +43,7 @@ struct object {
 	bool once;
 };
 
-/* The same for a batch. The last of its items to end frees it. */
+/* An object for a batch. The last of its items to end frees it. */
 struct batch {
 	struct tw_handle handle[BATCH];
 	int error[BATCH];
@@ -101,7 +102,7 @@ static void result_check(int result)
 	RACE_CHECK(result == 0 || result == -EAGAIN || result == -ESHUTDOWN);
 }
 
-/* Single timeouts. */
+/* The calls for single timeouts. */
 
 static void schedule_any(void);
 
@@ -174,7 +175,7 @@ static void schedule_any(void)
 		do_schedule_at();
 }
 
-/* Chains of a few runs. */
+/* The calls for chains of a few runs. */
 
 static void on_run_again(struct tw_handle self, void *arg)
 {
@@ -212,7 +213,7 @@ static void do_chain(void)
 		object_rejected(object);
 }
 
-/* Batches. */
+/* The calls for batches. */
 
 static void parts_done(struct batch *batch, int count)
 {
@@ -261,7 +262,7 @@ static int batch_make(struct batch *batch, struct tw_item *items)
 	return count;
 }
 
-/* If every item was accepted, the batch may already be freed. */
+/* Counts the items of a batch. If every item was accepted, the batch may already be freed. */
 static void batch_account(struct batch *batch, int count, int done)
 {
 	int not_done = 0;
@@ -299,7 +300,7 @@ static void do_batch(void)
 	batch_account(batch, count, done);
 }
 
-/* Keyed timeouts. */
+/* The calls for keyed timeouts. */
 
 static int64_t on_key(const struct tw_keyed_self *self, void *arg)
 {
@@ -346,7 +347,7 @@ static void do_key(void)
 		(void)tw_keyed_cancel(table, &key, sizeof key, TW_KEYED_ANY);
 }
 
-/* Retries. */
+/* The calls for retries. */
 
 static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
@@ -357,7 +358,10 @@ static int on_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 	return attempt == 1 && object->chance & 1 ? TW_RETRY_AGAIN : TW_RETRY_DONE;
 }
 
-/* A new task that is dropped because the queue is full has a handle of zeros. */
+/*
+ * Handles the end of a task. A new task that is dropped because the queue is full has a handle of
+ * zeros.
+ */
 static void on_task_ended(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct object *object = arg;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts. usage: race_keyed [operations] [seed] [seconds]. Ends after so many operations or
- * seconds (0: no bound).
+ * Keyed timeouts. usage: race_keyed [operations] [seed] [seconds]. Ends after this many operations
+ * or seconds (0: no bound).
  *
  * One key has an entry from before the round until stop, because its callback replaces it by the
  * next entry. No lookup and no reschedule may find that key absent.
  *
  * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each
- * on keys of its own and on keys that they share. These calls and cancels are counted. One thread
- * cancels, by key and by life, and moves deadlines. One looks up and iterates. Callbacks run on the
- * worker or in two executors, and some want to run again. During all of that the engine is stopped.
+ * on keys of its own and on keys that they share. These calls and cancels are counted. A third
+ * thread cancels, by key and by life, and moves deadlines. A fourth looks up and iterates.
+ * Callbacks run on the worker or in two executors, and some ask to run again. Meanwhile the engine
+ * is stopped.
  *
  * Allowed outcomes: each accepted entry ends exactly once, and nothing of it runs after its hook.
  * Its runs never overlap. No run begins after a cancel or replace returned "done" or "replaced",
@@ -21,12 +22,16 @@
  * A run writes ordinary memory in its argument. The next run, on any thread, and the hook read it,
  * so ThreadSanitizer checks the order between them too.
  *
- * Seen to fail with these defects, most of them in the build with delays only: a replace in place
- * after which a cancel of the old entry ends the new one; an expiry that is forgotten because it
- * met a hold; no check of `stop`; a dead entry that keeps its key; a key reported absent that was
- * replaced meanwhile; an entry that stays in the table; an entry freed while its timer is still
- * under way, or never; a cancel by life that ends whichever life has the key; the old hook not
- * called; the swap of the state word in two steps.
+ * Seen to fail with these defects, most of them in the build with delays only:
+ * - after a replace in place, a cancel of the old entry ends the new one;
+ * - an expiry that finds the entry held is forgotten;
+ * - `stop` is not checked;
+ * - a dead entry keeps its key, or stays in the table;
+ * - a lookup reports a key as absent while it is being replaced;
+ * - an entry is freed although its timer can still expire or be handed back, or is never freed;
+ * - a cancel by life ends whichever life has the key;
+ * - a replace does not call the old entry's hook;
+ * - twi_keyed_swap() is a load and a store.
  */
 #include "dues.h"
 #include "race.h"
@@ -38,7 +43,7 @@
 #include <string.h>
 
 enum {
-	ITEMS = 1500, /* items in a round */
+	ITEMS = 1500, /* how many items a round has */
 	KEYS = 24,    /* a third for each writer, and a third that both use */
 	WRITERS = 2,
 	TICK_NS = 2000,
@@ -49,15 +54,15 @@ enum {
 };
 
 struct item {
-	_Atomic uint32_t key;  /* from 1 */
-	_Atomic uint64_t life; /* 0: not known yet */
+	_Atomic uint32_t key;  /* its key, from 1 */
+	_Atomic uint64_t life; /* its life; 0: not known yet */
 	_Atomic bool inside;
 	_Atomic uint64_t begun;
-	_Atomic uint64_t last; /* number of the last run that may begin; 0: no bound */
+	_Atomic uint64_t last; /* the number of the last run that may begin; 0: no bound */
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
 	uint64_t runs;   /* ordinary memory, written by the runs */
-	uint64_t random; /* the same; for the callbacks */
+	uint64_t random; /* ordinary memory too, used by the callbacks */
 };
 
 static struct tw_engine *engine;
@@ -70,7 +75,7 @@ static _Atomic bool over, stopping;
 static uint64_t total[ENDS];
 static _Atomic uint64_t total_running, total_present, total_moved, total_seen, total_again;
 
-/* Gives each key a short or a long name. */
+/* Writes the name of a key, which is short or long. Returns its length. */
 static size_t key_name(uint32_t key, char *ret_name)
 {
 	memset(ret_name, 'k', LONG_KEY_BYTES);
@@ -133,7 +138,7 @@ static struct item *item_take(uint32_t key, uint64_t *random)
 	return &items[number];
 }
 
-/* Gives the key to the next entry, so that the key always has one. */
+/* Runs for the key that must always have an entry: gives the key to the next entry. */
 static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 {
 	struct item *item = arg;
@@ -156,8 +161,8 @@ static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
 /*
- * Checks a result for the caller's own entry. Only its time, the moving thread or stop may also end
- * it.
+ * Checks a result for the caller's own entry. Apart from the caller, only its time, the thread that
+ * moves deadlines, or stop may end it.
  */
 static void own_ended(struct item *item, int outcome)
 {
@@ -249,8 +254,8 @@ static void *write_main(void *argument)
 }
 
 /*
- * Cancels only keys that both writers use: by key, or one accepted item, which any thread may have
- * ended.
+ * Cancels only keys that both writers use: either by key, or by the life of one accepted item,
+ * which any thread may have ended.
  */
 static void any_cancel(uint32_t key, uint64_t *random)
 {

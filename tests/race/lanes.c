@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Busy lanes. usage: race_lanes [seconds] [seed] [threads]. Each part gets half of the time.
+ * Busy lanes, whose pushes have no fence (turn/sleep.c). usage: race_lanes [seconds] [seed]
+ * [threads]. Each of the two parts gets half of the time.
  *
- * Wakes. One thread makes its lane busy, so that its pushes have no fence. The worker has nothing
- * else to do and falls asleep each time. The thread gives it one timeout after the other that is
- * due at once, by a schedule or a reschedule, and waits for each. No other thread would ever wake
- * the worker, so a lost wake-up is a hang, which the program reports. Pairs of schedule and cancel
- * come before. They keep the cache lines hot on which the two threads race: the worker has just
- * read the tail, and the thread the sleeper's deadline.
+ * Part `wakes`. One thread makes its lane busy. It gives the worker one timeout after the other,
+ * each due at once, by a schedule or a reschedule, and waits for each to run. The worker has
+ * nothing else to do and falls asleep each time. No other thread would ever wake it, so a lost
+ * wake-up is a hang, which the program reports. Before each timeout the thread makes pairs of
+ * schedule and cancel. They make the race likely, because then both threads have its two fields in
+ * their caches: the worker has just read the tail, and the thread has just read wake_before_ns.
  *
- * Bursts. Several threads push more than a thousand timeouts at once, due at once, soon, or never.
- * Each cancels its own and those of others, before and after the transfer, then sleeps for a
- * moment. Each timeout ends exactly once, by its callback, or by the cancel that returned "done".
+ * Part `bursts`. Several threads push more than a thousand timeouts at a time, which are due at
+ * once, soon, or never. Each cancels its own and those of others, before and after the transfer,
+ * then sleeps for a moment. Each timeout ends exactly once, by its callback, or by the cancel that
+ * returned "done".
  *
- * Seen to fail with these defects: no barrier before a sleep (Wakes hangs: with test points in each
- * of six runs of 2 s, without them in one of six); the swap of a transfer as a load and a store
- * (both parts).
+ * Seen to fail with these defects: barrier_make() makes no barrier before a sleep (`wakes` hangs:
+ * in each of six runs of 2 s with test points, in one of six without); node_transfer() is a load
+ * and a store (both parts).
  */
 #include "race.h"
 
@@ -88,7 +90,7 @@ static void engine_close(void)
 	RACE_CHECK(tw_engine_destroy(engine) == 0);
 }
 
-/* Makes the lane busy by so many pushes at once, and removes the timeouts again. */
+/* Makes the lane busy by enough pushes at once, and removes the timeouts again. */
 static void lane_busy_make(void)
 {
 	static struct tw_handle handles[ITEMS];
@@ -112,7 +114,10 @@ static void pairs_make(uint64_t count)
 	}
 }
 
-/* Reads the line to which the sleeper writes its deadline, so that the push's own read is fast. */
+/*
+ * Spins, and reads the cache line with wake_before_ns, to which the sleeper writes. The push then
+ * reads it fast.
+ */
 static void spin(uint64_t times)
 {
 	for (uint64_t i = 0; i < times; i++)
@@ -165,7 +170,7 @@ static int64_t some_delay_ns(uint64_t *random)
 	}
 }
 
-/* Cancels the item unless another thread does. */
+/* Cancels the item, unless another thread has claimed it. */
 static void item_cancel(struct item *item)
 {
 	int ready = READY;

@@ -4,23 +4,26 @@
  *
  * The owner sleeps on the descriptor and polls. It schedules and cancels its own timeouts (shared
  * and owner-only), between polls and in callbacks. Two threads schedule through ingress and cancel
- * each other's timeouts and the owner's. Then one of them, or the owner, stops the engine, or it is
- * stopped after the owner has left.
+ * each other's timeouts and the owner's. Then one of these threads, or the owner, stops the engine,
+ * or it is stopped after the owner has left.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that returned "done", or by the hand-back. No timeout may be late by seconds, whichever call
  * scheduled it. Such lateness shows a lost wake-up, because the owner sleeps only on the
  * descriptor.
  *
- * Seen to fail with these defects: a waker that does not set the timer, in both builds (the
- * descriptor is not readable for two seconds); a cancelled timeout of the batch under way that is
- * freed at once, each time in the build with delays and sometimes in the other one (a crash, or the
- * engine's counters and checks); the owner's cancel of shared timeouts by a store, with delays only
- * (two ends).
+ * Seen to fail with these defects:
+ * - a waker does not set the timer (the descriptor is not readable for two seconds, in both
+ *   builds);
+ * - a cancel of a due timeout in the batch that the worker is running frees it at once (a crash, or
+ *   wrong counters and failed checks; each time in the build with delays, sometimes in the other
+ *   one);
+ * - the owner cancels shared timeouts by a store (two ends; only in the build with delays).
  *
- * Not seen here, because the next timeout hides it: the owner sets the timer without reading its
- * state word afterwards; a nearer timeout of the owner does not set the timer; late settings are
- * not expected. The model check `loop` and unit/loop_fd test those.
+ * These defects are not found here, because the next timeout hides them: the owner does not read
+ * its park word after it has set the timer; a nearer timeout of the owner does not set the timer;
+ * the owner does not expect that a waker sets the timer late. The model check `loop` and the test
+ * unit/loop_fd find them.
  */
 #include "cell.h"
 #include "race.h"
@@ -38,7 +41,10 @@ enum {
 	LATE_NS = 2000000000,
 };
 
-/* Threads exchange handles here. Each word is atomic, and a sequence guards the pair. */
+/*
+ * A place through which threads exchange handles. Each word is atomic, and a sequence number guards
+ * the pair.
+ */
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -57,7 +63,10 @@ static struct tw_engine *engine;
 static struct offer offers[HANDLES];
 static struct actor owner, others[OTHERS];
 static atomic_bool over;
-/* If set, lets all pending timeouts end, so that the owner sleeps until another thread wakes it. */
+/*
+ * If set, threads let all pending timeouts end, so that the owner sleeps until another thread wakes
+ * it.
+ */
 static atomic_bool quiet;
 static _Atomic uint64_t expired_count, unexpired_count;
 
@@ -65,7 +74,7 @@ static void one_schedule(struct actor *actor, const struct tw_kind *kind);
 static void one_cancel(struct actor *actor);
 static const struct tw_kind shared, owned;
 
-/* Runs on the owner. */
+/* Runs on the owner's thread. */
 static void on_expire(struct tw_handle handle, void *arg)
 {
 	uint64_t chance = race_random(&owner.random);
@@ -193,7 +202,10 @@ static void *other_body(void *arg)
 	return NULL;
 }
 
-/* The others' timeouts are due within milliseconds, so the descriptor must become readable. */
+/*
+ * Waits for the descriptor. The other threads' timeouts are due within milliseconds, so it must
+ * become readable.
+ */
 static void owner_wait(int64_t until_ns)
 {
 	struct pollfd fd = {.fd = tw_engine_fd(engine), .events = POLLIN};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Periodic timeouts: cancel against runs and stop. usage: race_periodic [operations] [seed]
- * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds
- * (0: no bound).
+ * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations or
+ * seconds (0: no bound).
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
  * callback. The chains run on the worker or on that many executor threads, which reject some.
- * During all of that the engine is stopped. The two threads also have one-shot timeouts. So the
- * same block is now a node, now a chain's extra block, and stale entries of the rings name either.
+ * Meanwhile the engine is stopped. The two threads also have one-shot timeouts. So the same block
+ * is a node at one time and a chain's extra block at another, and stale entries of the rings name
+ * both.
  *
  * Allowed outcomes: each accepted chain ends exactly once. Its finaliser runs once, with the end
  * that was reported: CANCELLED if one cancel returned "done" or "stopped", HANDED_BACK if stop's
@@ -16,10 +17,12 @@
  * begins after the finaliser, nor after a cancel that returned "done". When a wait returns, the
  * finaliser has run.
  *
- * Seen to fail with these defects: the end of a run that overlooks a cancel; the end of a run (on
- * the worker) by a load and a store, which loses a cancel; no look at the queues after the
- * executors, so that chains never end; an executor's chain that is pushed without the queued bit,
- * and freed twice.
+ * Seen to fail with these defects:
+ * - the end of a run overlooks a cancel;
+ * - again_here() ends a run by a load and a store, which loses a cancel;
+ * - twi_worker_finish() does not empty the queues again after the wait for executors, so that
+ *   chains never end;
+ * - again_far() pushes a chain without the queued bit, so that it is freed twice.
  */
 #include "dues.h"
 #include "race.h"
@@ -35,11 +38,11 @@ enum { LIVES = 2048, AHEAD = 128, TICK_NS = 10000, EXECUTORS_MAX = 4 };
 /* A chain, from its schedule to its end. Each round uses new ones. */
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready; /* the handle is written, and the chain was accepted */
+	_Atomic bool ready; /* whether the handle is written and the chain was accepted */
 	_Atomic bool running;
 	_Atomic uint32_t runs;
 	_Atomic uint32_t told; /* how many cancels reported that they ended it */
-	_Atomic bool done;     /* one cancel reported done before a run could begin */
+	_Atomic bool done;     /* whether a cancel reported done before a run could begin */
 	_Atomic uint32_t unexpired;
 	_Atomic uint32_t finalised;
 	_Atomic uint32_t end;
@@ -51,7 +54,7 @@ static struct life lives[LIVES];
 static _Atomic uint32_t lives_begun;
 static _Atomic bool round_over;
 static _Atomic uint64_t operations;
-/* One-shot timeouts. */
+/* Counts of one-shot timeouts. */
 static _Atomic uint64_t once_accepted, once_cancelled, once_ran, once_back;
 static uint64_t accepted, told_done, told_stopped, expired, unexpired, runs_begun;
 static uint64_t executor_count, wheel;
@@ -76,7 +79,7 @@ static void told(struct life *life, int outcome, bool waited)
 		break;
 	case -ETIMEDOUT:
 		/*
-		 * This call or an earlier one has stopped the chain. The code below asks for its
+		 * This cancel or an earlier one has stopped the chain. The code below asks for the
 		 * outcome again.
 		 */
 		break;
@@ -179,7 +182,7 @@ static bool life_begin(void)
 	return true;
 }
 
-/* Waits, so that the schedules do not run far ahead of the cancels. */
+/* Schedules chains. Waits in between, so that it does not run far ahead of the cancels. */
 static void *scheduler_main(void *argument)
 {
 	_Atomic uint32_t *ended = argument;
@@ -231,7 +234,7 @@ static void *canceller_main(void *argument)
 
 		if (begun == 0)
 			continue;
-		/* Mostly picks recent chains. */
+		/* Mostly takes a recent chain. */
 		life = &lives[begun - 1 - race_chance() % (begun < 2 * AHEAD ? begun : 2 * AHEAD)];
 		if (race_chance() % 8 == 0) {
 			int moved = tw_reschedule(life->handle, (int64_t)(race_chance() % 50000));
@@ -302,7 +305,7 @@ static void engine_make(void)
 	RACE_CHECK(tw_engine_create(&options, &engine) == 0);
 }
 
-/* The sums so far, of chains and one-shot timeouts together. */
+/* The sums up to now, of chains and one-shot timeouts together. */
 struct books {
 	uint64_t accepted, cancelled, expired, unexpired;
 };

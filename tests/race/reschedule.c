@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reschedule against cancel and the worker. usage: race_reschedule [operations] [seed] [wheel: 0
- * hashed, 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound). Busy
- * machines need the bound in seconds: the threads yield to each other, and each time other programs
- * run in between.
+ * hashed, 1 hierarchical] [seconds]. Ends after this many operations or seconds (0: no bound). Busy
+ * machines need the bound in seconds: the threads yield to each other, and on such a machine other
+ * programs run each time.
  *
  * Two threads share a few hundred places, each with the handle of a timeout. The mover changes
  * deadlines, to later and to earlier ones, most of them close to now. The filler cancels, and
- * refills places after their timeouts have ended. The mover also uses handles that have been stale
- * for long.
+ * refills places after their timeouts have ended. The mover also uses handles that became stale
+ * long ago.
  *
  * Allowed outcomes: each timeout ends exactly once, by its callback, by a cancel that returned
  * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was
@@ -19,10 +19,12 @@
  * and after. If a callback finds the same even count before and after its look, `told` is the
  * deadline in effect. If a call is under way, the earlier of the two deadlines counts.
  *
- * Seen to fail with these defects: the swap of 128 bits as a load and two stores with a delay
- * between, or as a store of the deadline and a swap of the state word (an end that no call
- * reported, wrong sums of the engine); the expiry of a rescheduled timeout by a swap of the state
- * word alone (a callback before the last deadline).
+ * Seen to fail with these defects:
+ * - pair_swap() is a load and two stores with a delay in between, or a store of the deadline and a
+ *   swap of the state word (a timeout has an end that no call reported, and the engine's counters
+ *   are wrong);
+ * - node_expire() expires a rescheduled timeout by a swap of the state word alone (a callback runs
+ *   before the last deadline).
  */
 #include "race.h"
 
@@ -37,15 +39,15 @@
 enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
 
 /*
- * One timeout of a place. Each has its own struct, so that a callback and a stale handle find
- * theirs.
+ * One timeout of a place. Each has its own struct, so that a callback finds its own timeout, and so
+ * does a stale handle.
  */
 struct life {
-	_Atomic uint64_t count;   /* odd: the mover is in a call */
+	_Atomic uint64_t count;   /* odd while the mover is in a call */
 	_Atomic int64_t told_ns;  /* the deadline in effect, as reported */
 	_Atomic int64_t asked_ns; /* the deadline that the current call asks for */
 	_Atomic uint32_t ends;    /* how often it ended */
-	_Atomic bool cancelled;   /* a cancel has returned "done" */
+	_Atomic bool cancelled;   /* whether a cancel has returned "done" */
 };
 
 /* A sequence lock around a handle. Its life is lives[place][sequence / 2]. */
@@ -59,7 +61,7 @@ static struct tw_engine *engine;
 static struct place places[PLACES];
 static struct life lives[PLACES][LIVES];
 static uint64_t operations;
-static int64_t until_ns; /* 0: no bound */
+static int64_t until_ns; /* when the program must end; 0: no bound */
 static _Atomic uint64_t moved;
 static _Atomic bool over;
 static _Atomic uint64_t expired, unexpired;
@@ -118,7 +120,9 @@ static int64_t near_ns(uint64_t *random)
 	return (int64_t)(race_random(random) % (race_random(random) % 8 == 0 ? 2000000 : 60000));
 }
 
-/* Only the filler changes a place. Returns false if no lives are left there. */
+/*
+ * Refills a place, which only the filler does. Returns false if the place has used up its structs.
+ */
 static bool place_fill(struct place *place, uint64_t *random)
 {
 	uint64_t sequence = atomic_load(&place->sequence);
@@ -257,7 +261,10 @@ static void mover_run(uint64_t seed)
 		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
-		/* The other threads are behind. If there are few processors, they need this one. */
+		/*
+		 * The other threads are slower than this one. If there are few CPUs, they need this
+		 * one.
+		 */
 		if (ended && ++ended_count % 16 == 0)
 			(void)sched_yield();
 		if (kept_life[at] == NULL || (ended && race_random(&random) % 8 != 0))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries. usage: race_retry [operations] [seed] [seconds]. Ends after so many operations or
+ * Retries. usage: race_retry [operations] [seed] [seconds]. Ends after this many operations or
  * seconds (0: no bound).
  *
  * A round has an engine and a queue of any policy, with few places or many. Two threads submit more
  * than the queue holds, and so do hooks of tasks, which also cancel. Two threads complete attempts
- * by their handles (once, and again in vain), and one cancels. Attempts run on the worker or in two
- * executors. During all of that the engine is stopped.
+ * by their handles, each once with success and once more without. A fifth thread cancels. Attempts
+ * run on the worker or in two executors. Meanwhile the engine is stopped.
  *
  * Allowed outcomes: each accepted task ends exactly once, and nothing of it runs after its hook.
  * Attempts of one task never overlap, and none begins after a cancel has returned. An attempt is
@@ -18,12 +18,17 @@
  * An attempt writes ordinary memory in its task's argument. The next attempt, on any thread, and
  * the hook read it, so ThreadSanitizer checks the order between them too.
  *
- * Seen to fail with these defects, in the build with delays: a hand-back that ends a task owned by
- * another thread; a task given back while its timer is still under way; no check of `stop` and
- * `gone`; a completion that does not check the step, or is forgotten; the swap of the state word in
- * two steps, or (ThreadSanitizer) its swap or its load relaxed; the stack without its counter; a
- * timer with a deadline before its task waits; the place of a dropped task given back twice; a task
- * that is dropped inside its attempt.
+ * Seen to fail with these defects, in the build with delays:
+ * - a hand-back ends a task that another thread owns;
+ * - a task is freed although its timer can still expire or be handed back;
+ * - `stop`, or `gone`, is not checked;
+ * - a completion does not check the step, or is forgotten;
+ * - twi_task_swap() is a load and a store;
+ * - twi_task_swap() or twi_task_look() is relaxed (found by ThreadSanitizer);
+ * - the stack has no counter;
+ * - the timer gets its deadline before its task is in the state WAITING;
+ * - the place of a dropped task is given back twice;
+ * - a task is dropped during its attempt.
  */
 #include "dues.h"
 #include "race.h"
@@ -35,7 +40,7 @@
 #include <string.h>
 
 enum {
-	LIVES = 600, /* tasks in a round */
+	LIVES = 600, /* how many tasks a round has */
 	PLACES_FEW = 24,
 	PLACES_MANY = 400,
 	RECENT = 48, /* how many of the last tasks completers and cancellers choose from */
@@ -46,24 +51,26 @@ enum {
 };
 
 struct life {
-	struct tw_retry_handle handle; /* written by submit; valid once `known` */
+	struct tw_retry_handle handle; /* written by submit; valid if `known` is set */
 	_Atomic bool known;
 	struct tw_retry_handle self; /* the handle of the attempt that is `open` */
 	_Atomic bool open;
-	_Atomic bool inside;    /* an attempt is running */
-	_Atomic uint64_t begun; /* attempts begun */
-	_Atomic uint64_t last;  /* the last attempt allowed after a cancel; 0: no bound */
+	_Atomic bool inside;    /* whether an attempt is running */
+	_Atomic uint64_t begun; /* how many attempts have begun */
+	/* the number of the last attempt that may begin after a cancel; 0: no bound */
+	_Atomic uint64_t last;
 	_Atomic uint32_t ends;
 	_Atomic uint32_t end;
-	uint64_t attempts; /* ordinary memory, written by the attempts */
-	uint64_t random;   /* the same */
+	uint64_t attempts; /* ordinary memory that the attempts write */
+	uint64_t random;   /* ordinary memory too */
 };
 
 static struct tw_engine *engine;
 static struct tw_retry *queue;
 static struct life lives[LIVES];
-static _Atomic uint64_t issued;    /* tasks that other threads may read */
-static _Atomic uint64_t done_said; /* tasks reported done by attempts and by accepted completions */
+static _Atomic uint64_t issued; /* how many tasks other threads may read */
+/* how many tasks attempts and accepted completions have reported as done */
+static _Atomic uint64_t done_said;
 static _Atomic uint64_t give_up_said;
 static _Atomic uint64_t cancel_done;
 static _Atomic uint64_t ended[ENDS];
@@ -137,7 +144,7 @@ static struct life *life_take(uint64_t *random)
 	return &lives[number];
 }
 
-/* Returns false if no lives are left, or the engine is stopped. */
+/* Submits a task. Returns false if the round has no more tasks, or the engine is stopped. */
 static bool life_submit(uint64_t *random)
 {
 	struct life *life = life_take(random);
@@ -151,7 +158,7 @@ static bool life_submit(uint64_t *random)
 	if (result == -ESHUTDOWN)
 		return false;
 	if (result == -EAGAIN) {
-		/* The submit is rejected if all tasks are inside their attempts. */
+		/* A submit is rejected if the attempts of all tasks are running. */
 		RACE_CHECK(policy != TW_RETRY_DROP_NEWEST && atomic_load(&life->ends) == 0);
 		atomic_fetch_add(&rejected, 1);
 		return true;
@@ -246,7 +253,7 @@ static void life_cancel(struct life *life)
 	atomic_fetch_add(&operations, 1);
 }
 
-/* May be called from any thread. */
+/* Makes calls that a hook may make. Any thread may call it. */
 static void hook_calls(void)
 {
 	static _Thread_local int inside;

@@ -3,21 +3,21 @@
  * Readers of the counters, while threads schedule and cancel. usage: race_stats [readings]
  * [seconds]
  *
- * - 1 to 8 threads have no timeout or one of their own, while 1,000 others stay pending. Both calls
- *   must always read 1,000 and at most one more for each thread. Every other round has a limit,
- *   which no reading may pass. In those rounds the worker transfers the timeouts, so that cancels
- *   find them in the wheel too.
- * - The owner of a loop does the same. It files its timeouts straight into the wheel.
+ * - 1 to 8 threads each have no timeout or one, while 1,000 other timeouts stay pending.
+ *   tw_engine_pending and tw_stats_get must always read at least 1,000 and at most one more for
+ *   each thread. Every second round has a limit, which no reading may exceed. In those rounds the
+ *   worker transfers the timeouts, so that cancels find them in the wheel too.
+ * - The owner of a loop does the same, but its timeouts go straight into the wheel.
  * - One thread schedules and another cancels. The lower bound is the number of timeouts that have
- *   certainly begun and not ended when the call begins. The upper bound is the number that may
- *   have when it returns. The reading must be between the two.
+ *   certainly begun and not ended when the call begins. The upper bound is the number that may have
+ *   when it returns. The reading must be between the two.
  *
  * In each reading the counters must add up, and none may be less than in the one before. The
- * seconds are a bound for busy machines: when they are over, fewer readings will do.
+ * seconds are a bound for busy machines: when they are over, fewer readings are enough.
  *
- * Seen to fail with these defects: the ends of all lanes read first and the begins after; in the
- * build with delays: the pair of a lane, or of the owner, read in two halves; a number of early
- * cancels that is not kept for the next reader.
+ * Seen to fail with these defects: the ends of all lanes are read first, and then the begins; in
+ * the build with delays, also: lane_read() or direct_read() reads the pair in two halves;
+ * early_report() does not store the number of early cancels that it reports.
  */
 #include "race.h"
 
@@ -138,7 +138,7 @@ static void own(void *(*body)(void *), void *argument, int count)
 	race_join(thread, (size_t)count);
 }
 
-/* Passes handles from one thread to the other. */
+/* A queue by which one thread passes handles to the other. */
 static struct {
 	struct tw_handle handle[ON_THE_WAY];
 	_Atomic uint64_t scheduling, scheduled, cancelling, cancelled;

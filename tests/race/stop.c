@@ -2,7 +2,7 @@
 /*
  * Races of stop, with one engine per round. usage: race_stop
  * [schedule|first|start|cancel|schedule_many|cancel_many] [threads] [seconds] [seed] [rounds]. Ends
- * after so many seconds (0: no bound) or rounds (0: no bound).
+ * after this many seconds (0: no bound) or rounds (0: no bound).
  *
  *   schedule  threads schedule at full speed while another stops (B1: lost timeouts)
  *   first     the schedules that start the engine race with stop (B2: hung callers)
@@ -16,12 +16,16 @@
  * cells (cell.h), which are poisoned at their end and used again in later rounds. If a round hangs,
  * the watchdog ends the program.
  *
- * Seen to fail with these defects: no first grace period in finish, or schedule's load of the
- * engine's state outside its critical section (schedule, first and start lose timeouts); a first
- * schedule that waits until the worker runs (first hangs); batches outside a critical section
- * (schedule_many loses timeouts); a stop that changes STARTING to STOPPED (start loses timeouts);
- * the worker's first step split into load and store (start hangs). Cancels that push while the
- * engine is swept show here only sometimes; freeze/grace shows them each time.
+ * Seen to fail with these defects:
+ * - twi_worker_finish() does not wait for its first grace period, or schedule loads the engine's
+ *   state outside its critical section (schedule, first and start lose timeouts);
+ * - the first schedule waits until the worker runs (first hangs);
+ * - a batch is outside a critical section (schedule_many loses timeouts);
+ * - stop changes STARTING to STOPPED (start loses timeouts);
+ * - the worker's first step of the state is a load and a store (start hangs).
+ *
+ * If cancels push while the engine is swept, this program fails only sometimes; freeze/grace fails
+ * each time.
  */
 #include "cell.h"
 #include "race.h"
@@ -49,7 +53,7 @@ struct producer {
 	pthread_t thread;
 	uint64_t random;
 	struct cells cells;
-	/* The accepted timeouts of this round. */
+	/* the accepted timeouts of this round */
 	struct cell *taken[TIMEOUTS];
 	struct tw_handle handle[TIMEOUTS];
 	uint32_t taken_count;
@@ -60,7 +64,7 @@ struct producer {
 
 static struct {
 	enum mode mode;
-	bool many;       /* in batches */
+	bool many;       /* whether the calls are batches */
 	uint64_t rounds; /* the most rounds; 0: no bound */
 	int64_t until_ns;
 	uint64_t threads;
@@ -69,14 +73,15 @@ static struct {
 	_Atomic uint64_t off; /* the last round that a producer has begun */
 	_Atomic bool over;
 	struct tw_engine *engine;
-	int64_t stop_ns;       /* when stop began */
+	int64_t stop_ns;       /* the time at which stop began */
 	int met;               /* the engine's state when stop began */
 	struct tw_stats stats; /* the counters after stop returned */
-	int64_t wait;          /* how long the stopper spins, so that stop meets the producers */
+	/* how long the stopper spins before it stops, so that stop meets the producers */
+	int64_t wait;
 	_Atomic bool stop_returned;
 	_Atomic uint64_t after_stop;
 	uint64_t played, hits, accepted, rejected, expired, cancelled, unexpired;
-	uint64_t ended; /* cells that have ended, as their owners count them */
+	uint64_t ended; /* how many cells have ended, as counted by their owners */
 } test;
 
 static void timeout_end(void *arg, enum tw_end how)
@@ -104,7 +109,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 
 static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
-/* Sometimes fails to make a thread, and sometimes delays it. */
+/* Creates a thread for the library. Sometimes fails, and sometimes delays the thread. */
 static int thread_hook(void *context, void *(*body)(void *), void *arg)
 {
 	static _Thread_local uint64_t random = 88172645463325252u;
@@ -138,15 +143,17 @@ static int schedule_one(struct producer *producer, int64_t delay_ns)
 	return result;
 }
 
-/* If the machine is busy, or has one processor, this
- * yield lets the other threads run in between. */
+/*
+ * Sometimes yields. If the machine is busy, or has one CPU, this lets the other threads run in
+ * between.
+ */
 static void yield_sometimes(struct producer *producer, uint64_t in)
 {
 	if (race_random(&producer->random) % in == 0)
 		sched_yield();
 }
 
-/* Schedules one batch of `count`. */
+/* Schedules one batch of `count` timeouts. */
 static void schedule_batch(struct producer *producer, uint32_t count)
 {
 	struct tw_handle *handles = &producer->handle[producer->taken_count];
@@ -185,7 +192,7 @@ static void produce_many(struct producer *producer)
 	}
 }
 
-/* In MODE_CANCEL the timeouts must be in the wheel when the round begins. */
+/* Fills the wheel. In MODE_CANCEL the timeouts must be in the wheel when the round begins. */
 static void wheel_fill(void)
 {
 	for (uint64_t i = 0; i < TIMEOUTS; i++)
@@ -301,7 +308,10 @@ static void engine_make(void)
 		engine_run();
 }
 
-/* Before the stop, spins for about as long as it took in earlier rounds to meet the producers. */
+/*
+ * Stops the engine. Before that, spins for as long as was needed in earlier rounds to meet the
+ * producers.
+ */
 static void stop_now(uint64_t round, uint64_t *random)
 {
 	uint32_t polls = 0;
@@ -363,7 +373,7 @@ static bool overlapped(void)
 	return false;
 }
 
-/* Whether stop came before the race, during it, or after it. */
+/* Whether stop came before, during, or after the producers' calls. */
 enum meeting { TOO_EARLY, HIT, TOO_LATE };
 
 static enum meeting meeting_of_round(void)
@@ -381,8 +391,8 @@ static enum meeting meeting_of_round(void)
 		return overlapped() ? HIT : TOO_LATE;
 	default:
 		/*
-		 * Stop hits if it comes while the engine's thread is being created or has not
-		 * begun.
+		 * The stop has met the start if it came while the engine's thread was being created
+		 * or had not begun.
 		 */
 		if (test.met == TW_ENGINE_NEW)
 			return TOO_EARLY;
@@ -390,7 +400,7 @@ static enum meeting meeting_of_round(void)
 	}
 }
 
-/* Adjusts the stopper's wait by the outcome of this round. */
+/* Adjusts how long the stopper spins by the outcome of this round. */
 static void hit_account(void)
 {
 	enum meeting meeting = meeting_of_round();

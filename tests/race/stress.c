@@ -3,18 +3,19 @@
  * All calls at once. usage: race_stress [threads] [seconds] [seed] [limit]
  *
  * Each thread schedules with short delays, and cancels its own and other threads' timeouts. Threads
- * exchange handles in shared offers, and many are stale. Each thread also queries timeouts, and
- * sometimes detaches. A third of the calls are batches of up to 32, in which a handle may occur
- * twice. Arguments are cells (cell.h), which are poisoned at the end of each use and used again.
+ * exchange handles through shared places (offers). Many of these handles are stale. Each thread
+ * also queries timeouts, and sometimes detaches. A third of the calls are batches of up to 32, in
+ * which a handle may occur twice. Arguments are cells (cell.h), which are poisoned at the end of
+ * each use and used again.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that returned "done", or by stop's hand-back. Its finaliser runs once, with the matching reason.
- * No thread touches a cell before its birth or after its end.
+ * No thread touches a cell before its timeout is scheduled or after it has ended.
  *
- * Seen to fail with these defects: cancel's compare-and-swap split into load and store (two ends);
- * a generation that is not counted up (a stale handle cancels another timeout); a callback that
- * runs although its timeout was cancelled (the magic word of a poisoned cell); a finaliser left out
- * (the cell is never poisoned).
+ * Seen to fail with these defects: cancel changes the state word by a load and a store (a timeout
+ * ends twice); twi_node_begin() does not raise the generation (a stale handle cancels another
+ * timeout); a callback runs although its timeout was cancelled (it finds the magic word of a
+ * poisoned cell); a finaliser is not called (the cell is never poisoned).
  */
 #include "cell.h"
 #include "race.h"
@@ -28,15 +29,15 @@
 
 enum {
 	HANDLES = 1024,
-	/* cells of each producer */
+	/* how many cells each producer has */
 	CELLS = 8192,
-	/* Operations between two reads of the clock. */
+	/* how many operations there are between two reads of the clock */
 	STRIDE = 256,
-	/* The largest batch. */
+	/* the size of the largest batch */
 	BATCH = 32,
 };
 
-/* A handle that any thread may take: a sequence lock around its parts. */
+/* A handle that any thread may take. A sequence lock guards its parts. */
 struct offer {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -110,7 +111,7 @@ static bool offer_get(struct offer *offer, struct tw_handle *ret_handle, struct 
 	return atomic_load_explicit(&offer->sequence, memory_order_acquire) == sequence;
 }
 
-/* Returns mostly a few ticks, sometimes many. */
+/* Returns a delay: mostly of a few ticks, sometimes of many. */
 static int64_t delay_ns(struct producer *producer)
 {
 	int64_t most_ns = race_random(&producer->random) % 64 == 0 ? 30000000 : 3000000;

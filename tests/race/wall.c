@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with a date: schedule, cancel and reschedule against steps of the wall clock, the look
- * at it before a run, and stop. usage: race_wall [operations] [seed] [executors] [wheel: 0 hashed,
- * 1 hierarchical] [seconds]. Ends after so many operations or seconds (0: no bound).
+ * Timeouts with a date: schedule, cancel and reschedule against steps of the wall clock, against
+ * the check of the wall clock before a run, and against stop. usage: race_wall [operations] [seed]
+ * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations or
+ * seconds (0: no bound).
  *
  * In each round two threads schedule dates on an engine with a virtual clock. They begin together,
  * so that both race to schedule the first date. They also cancel and reschedule each other's. A
  * third thread moves the clock, and steps its wall clock forward and back. In every second round
- * the engine is stopped meanwhile. In the others the wall clock is set beyond all dates at the end,
- * and each timeout must run.
+ * the engine is stopped meanwhile. In the other rounds the wall clock is set beyond all dates at
+ * the end, and each timeout must run.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by a run, a cancel or a hand-back, and
- * its finaliser runs once, with that end. None runs with a date that the wall clock has never
- * reached. After the last step none is pending.
+ * its finaliser runs once, with that end. No timeout runs if the wall clock has never reached its
+ * date. After the last step none is pending.
  *
- * Seen to fail with these defects: no look at the wall clock before a run; a due timeout that is
- * taken out and does not run (the program hangs).
+ * Seen to fail with these defects: the worker does not check the wall clock before a run; a due
+ * timeout is taken out of the wheel and does not run (the program hangs).
  */
 #include "dues.h"
 #include "race.h"
@@ -35,7 +36,7 @@ enum { LIVES = 4096, TICK_NS = 10000, EXECUTORS_MAX = 4, SCHEDULERS = 2 };
 
 struct life {
 	struct tw_handle handle;
-	_Atomic bool ready; /* the handle is written, and the timeout was accepted */
+	_Atomic bool ready; /* whether the handle is written and the timeout was accepted */
 	int64_t date_ns;
 	_Atomic bool rescheduled;
 	_Atomic uint32_t runs, told, unexpired, finalised, end;
@@ -133,7 +134,7 @@ static void life_cancel(struct life *life)
 
 static void life_reschedule(struct life *life)
 {
-	/* Set before the call, because the callback may run at once. */
+	/* This is set before the call, because the callback may run at once. */
 	atomic_store(&life->rescheduled, true);
 	RACE_CHECK(tw_reschedule(life->handle, (int64_t)(race_chance() % SPREAD_NS)) >= -ESTALE);
 }
@@ -254,7 +255,10 @@ static void life_account(const struct life *life)
 	expired += end == TW_END_EXPIRED;
 }
 
-/* Sets the wall clock beyond all dates, and lets the rescheduled ones become due. */
+/*
+ * Sets the wall clock beyond all dates, and moves the clock so that rescheduled timeouts become
+ * due.
+ */
 static void all_run(void)
 {
 	wall_set(BASE_NS + FAR_NS);

@@ -4,8 +4,8 @@
  * change the engine's state in several steps. Between two of them a stop could take the engine
  * over, and then two threads finished it. Each timeout must be handed back exactly once.
  *
- * Seen to fail: with the change from RUNNING to FAILED and the change from STOPPING to ORPHAN made
- * one after the other, with a pause between.
+ * Seen to fail with this defect: the change from RUNNING to FAILED and the change from STOPPING to
+ * ORPHAN are made one after the other, with a pause in between.
  */
 #include "probe.h"
 

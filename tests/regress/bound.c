@@ -3,10 +3,10 @@
  * Memory and work must not grow without a bound: while the next tick is far away, during a backlog,
  * and when schedules are rejected.
  *
- * Seen to fail: cancelled_are_reclaimed_before_a_far_tick with producers that do not wake the
- * worker; cancelled_are_reclaimed_during_a_backlog with a worker that runs all due callbacks before
- * it reclaims nodes; stop_in_a_backlog with a worker that runs all due callbacks even during a
- * stop.
+ * Seen to fail with these defects: producers do not wake the worker
+ * (cancelled_are_reclaimed_before_a_far_tick); the worker runs all due callbacks before it reclaims
+ * nodes (cancelled_are_reclaimed_during_a_backlog); the worker runs all due callbacks even during a
+ * stop (stop_in_a_backlog).
  */
 #include "probe.h"
 #include "slowdown.h"
@@ -140,8 +140,8 @@ static void one_processor(void)
 
 /*
  * Producers outrun the worker: all share one processor, and the worker has the lowest priority. So
- * the producers must yield. Seen to fail without the yield, at 206 to 282 MiB; with it, the test
- * needs 20 MiB.
+ * the producers must yield. Seen to fail with this defect: the producers do not yield. The test
+ * then needs 206 to 282 MiB, instead of 20 MiB.
  */
 Test(bound, producers_that_outrun_the_worker_yield)
 {

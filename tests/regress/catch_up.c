@@ -4,7 +4,7 @@
  * entry. The slot's last entry, which is due and not yet seen, fills the hole. That entry used to
  * be left behind until the slot's next revolution.
  *
- * Seen to fail: with a remove that does not move the scan back.
+ * Seen to fail with this defect: a remove does not move the scan back.
  */
 #include "../wheel/fixture.h"
 

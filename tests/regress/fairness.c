@@ -7,8 +7,8 @@
  * The same happened within one thread. If its ring was full, its next timeouts went to the link
  * queue. There they used to wait for as long as the ring filled whole batches.
  *
- * Seen to fail: with a batch that takes all it can from the first lane that has more; with rings
- * that always go before link queues.
+ * Seen to fail with these defects: a batch takes as much as possible from the first lane that has
+ * more than its share; the worker always reads rings before link queues.
  */
 #include "probe.h"
 #include "rings.h"
@@ -19,7 +19,7 @@ enum { BATCH = 1000, FLOOD = 25 * BATCH, RING = 65536, POLLS = 10 };
 
 struct late_comer {
 	struct tw_engine *engine;
-	atomic_llong transferred; /* stats.transferred when it ran */
+	atomic_llong transferred; /* the engine's counter `transferred` when the callback ran */
 	atomic_int runs;
 };
 
@@ -77,7 +77,7 @@ struct flood {
 	struct tw_engine *engine;
 	atomic_int fired;
 	int count;
-	bool due_after; /* afterwards also schedule one timeout that is due */
+	bool due_after; /* whether to schedule one timeout that is due afterwards */
 };
 
 static void *flood_main(void *arg)

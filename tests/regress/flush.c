@@ -3,7 +3,7 @@
  * Each thread that waits in tw_engine_flush must be notified, however the wait ends. When the
  * worker's thread could not be made, the waiting threads were not notified and waited for ever.
  *
- * Seen to fail: with a failed start that notifies no waiting thread (hangs).
+ * Seen to fail with this defect: a failed start notifies no waiting thread, so the test hangs.
  */
 #include "probe.h"
 

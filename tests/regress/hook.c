@@ -4,8 +4,8 @@
  * thread in the hook or after it. Calls from the hook used to wait for their own thread. When the
  * thread ended, the rest of the batch was lost.
  *
- * Seen to fail: with calls that do not notice that the worker is in the hook; with a finish that
- * forgets the rest of a rejected batch (hangs).
+ * Seen to fail with these defects: calls do not notice that the worker is in the hook;
+ * twi_worker_finish() forgets the rest of a rejected batch, so the test hangs.
  */
 #include "probe.h"
 
@@ -101,7 +101,7 @@ static size_t boasting_hook(void *context, const struct tw_due *due, size_t coun
 	return count + 1000;
 }
 
-/* Every expired timeout must have run and been finalised, at the latest when stop returns. */
+/* Checks that every expired timeout has run and was finalised, at the latest when stop returns. */
 static void check_all_run(tw_dispatch_hook *hook, int runs_before)
 {
 	struct tw_options options;

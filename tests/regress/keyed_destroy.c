@@ -8,8 +8,8 @@
  * the destroyer sleeps, in the second afterwards. In the third part, three threads create, use and
  * destroy tables.
  *
- * Seen to fail: with the code before the fix (each part hangs); with a creator that wakes no
- * destroyer when it gives up.
+ * Seen to fail with the code before the fix (each part hangs), and with this defect: a creator that
+ * gives up wakes no destroyer.
  */
 #include "race.h"
 #include "thread_fault.h"
@@ -22,7 +22,7 @@
 #include <tickwheel/keyed.h>
 #include <time.h>
 
-enum { THREADS = 3, TABLES = 3000 /* of each thread, made or rejected */ };
+enum { THREADS = 3, TABLES = 3000 /* how many tables each thread makes, or tries to make */ };
 
 static struct tw_engine *engine;
 

@@ -3,7 +3,7 @@
  * Timeouts that find no memory for a slot entry wait on a list. A cancel used to search that list
  * from its start, so 40,000 cancels took seconds. Now each node links to its neighbours.
  *
- * Seen to fail: with a remove that searches for the predecessor from the start of the list.
+ * Seen to fail with this defect: a remove searches for the predecessor from the start of the list.
  */
 #include "../wheel/fixture.h"
 #include "slowdown.h"

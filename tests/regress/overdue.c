@@ -4,7 +4,7 @@
  * when a timeout was in ingress for long, it ran a whole tick late. It must run in the worker's
  * next turn, even if the clock does not move.
  *
- * Seen to fail: with overdue timeouts put into the next tick's slot.
+ * Seen to fail with this defect: overdue timeouts are put into the next tick's slot.
  */
 #include "probe.h"
 

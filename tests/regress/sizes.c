@@ -3,7 +3,8 @@
  * Structs that claimed absurd sizes used to be read beyond their end. And the code negated
  * INT64_MIN, which has no opposite. Such calls must be rejected, and must not touch other memory.
  *
- * Seen to fail: with options read to their end for any size (absurd_size_is_not_read… crashes).
+ * Seen to fail with this defect: options are read to their end for any size
+ * (absurd_size_is_not_read… crashes).
  */
 #include "probe.h"
 

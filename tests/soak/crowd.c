@@ -11,7 +11,7 @@
 enum {
 	OPERATIONS_PER_HOLD = 16,
 	NAP_NS = 50 * 1000000,
-	/* The share of the crowd that is replaced each second: one in so many. */
+	/* one in this many threads of the crowd is replaced each second */
 	REPLACED = 10,
 };
 

@@ -125,7 +125,10 @@ uint64_t engines_pending(void)
 	return pending;
 }
 
-/* No thread works on the engine now, so an item that is still pending was lost. */
+/*
+ * Checks a row of items. No thread works on the engine any more, so an item that is still pending
+ * was lost.
+ */
 static void items_check(const struct item *first, size_t count, uint32_t number)
 {
 	for (size_t i = 0; i < count; i++)

@@ -10,8 +10,8 @@
 enum {
 	NS_PER_MS = 1000000,
 	/*
-	 * A shared machine sometimes stands still. But a timeout that is later than this was
-	 * forgotten.
+	 * A timeout that is later than this counts as forgotten. Shorter delays occur when a shared
+	 * machine stands still.
 	 */
 	FORGOTTEN_S = 30,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Seats. Each has one thread at a time, which works for a while and ends. Another thread follows
- * it, as connections of a server follow one another. The new thread takes over the timeouts of the
- * one before.
+ * Seats, as for the connections of a server. Each seat has one thread at a time, which works for a
+ * while and ends. Then another thread takes the seat, and takes over the timeouts of the previous
+ * thread.
  */
 #include "soak.h"
 

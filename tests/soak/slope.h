@@ -20,7 +20,7 @@ struct slope {
 	double growth;     /* how much the fitted line grows over all samples */
 };
 
-/* Needs at least three samples. */
+/* Fits a line to the samples, of which there must be at least three. */
 struct slope slope_fit(const double *samples, size_t count);
 
 bool slope_grows(const struct slope *slope, double floor);

@@ -10,9 +10,9 @@
  * counters do not balance; or if the memory of the process grows over the second half (slope.h, one
  * sample a second).
  *
- * Seen to fail with these defects: a reclaim that keeps one node in 16, and an expiry that keeps
- * one in 16 (memory grows); a transfer that drops one node in a million (lost); a due tick that is
- * one too small (the engine's own check counts it).
+ * Seen to fail with these defects: reclaim, or expiry, does not free one node in 16, so memory
+ * grows; transfer drops one node in a million, so a timeout is lost; a due tick is one too small,
+ * which the engine's own check counts.
  */
 #include "soak.h"
 #include "slope.h"

@@ -21,10 +21,11 @@
 
 enum {
 	SEATS = 4,
-	ITEMS = 8192, /* of each seat: it has at most so many pending */
+	/* how many items each seat has, and so the most timeouts that it has pending */
+	ITEMS = 8192,
 	ENGINES = 2,
 	CROWD_MAX = 1024,
-	CROWD_ITEMS = 8, /* of each thread in the crowd */
+	CROWD_ITEMS = 8, /* how many items each thread in the crowd has */
 };
 
 #define NS_PER_SECOND INT64_C(1000000000)
@@ -39,10 +40,14 @@ struct item {
 	_Atomic uint32_t life; /* enum life */
 	uint32_t engine;       /* the engine's number; valid while pending */
 	uint32_t links;        /* how often its callback will still schedule it again */
-	bool chained;          /* its callback schedules it again, and no thread cancels it */
-	/* otherwise the callback, the canceller or the hand-back counts its end */
+	/* whether its callback schedules it again, and no thread cancels it */
+	bool chained;
+	/*
+	 * whether the finaliser counts its end; if not, the callback, the canceller or the
+	 * hand-back does
+	 */
 	bool counted_by_finaliser;
-	_Atomic int64_t deadline_ns; /* in the engine's time, or TW_NEVER */
+	_Atomic int64_t deadline_ns; /* its deadline in the engine's time, or TW_NEVER */
 	struct tw_handle handle;     /* only its seat's thread uses it; unused if chained */
 };
 
@@ -55,13 +60,13 @@ struct books {
 extern struct books books;
 extern struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 
-/* engines.c: the engines, which are renewed from time to time while the seats work. */
+/* engines.c: opens the engines, which are renewed from time to time while the seats work. */
 void engines_open(void);
 /* Stops one engine, checks its counters and that all its items have ended, and creates it again. */
 void engine_renew(uint32_t number);
 /* Does the same without creating the engine again. */
 void engines_close(void);
-/* While a thread holds the engines, they must not be destroyed. They may be stopped. */
+/* Holds the engines. While a thread holds them, they must not be destroyed, but may be stopped. */
 void engines_hold(void);
 void engines_release(void);
 struct tw_engine *engine_of(uint32_t number);
@@ -76,7 +81,7 @@ tw_unexpired_hook item_hand_back;
 /* Prints how late timeouts were since the last call, in one line. */
 void lateness_tell(void);
 
-/* seats.c: threads that come and go. */
+/* seats.c: starts the threads of the seats, which come and go. */
 void seats_open(uint64_t seed);
 void seats_close(void);
 

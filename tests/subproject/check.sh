@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A user's meson project with this tree in its folder subprojects. Builds and runs the quick start, with the
-# shared library and with the archive. Of our targets it must build only the library.
+# Makes a user's meson project, with this tree in its folder `subprojects`. Builds and runs the quick start,
+# with the shared library and with the archive. Of our targets it must build only the library.
 #
 # usage: check.sh SOURCE_ROOT
 set -eu

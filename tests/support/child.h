@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 enum {
-	/* A child that runs longer is killed, because it hangs. Slow builds need less. */
+	/* A child that runs longer hangs, and is killed. Even slow builds need less time. */
 	CHILD_SECONDS = 100,
 };
 
-/* For use in a child instead of the assertions, which do not work in forked processes. */
+/* Asserts in a child, because the test's assertions do not work in forked processes. */
 #define child_need(actual, expected)                                                               \
 	do {                                                                                       \
 		long long child_actual = (long long)(actual);                                      \

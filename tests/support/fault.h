@@ -13,17 +13,17 @@
 
 struct fault {
 	struct tw_allocator allocator;
-	/* Calls of allocate (or of fault_hit) so far. */
+	/* How many calls of allocate (or of fault_hit) were made. */
 	atomic_llong calls;
 	/* The first call that fails, counted from 1. 0: none. */
 	atomic_llong fail_from;
 	/* The last call that fails. */
 	atomic_llong fail_to;
-	/* Calls that failed. */
+	/* How many calls failed. */
 	atomic_llong failed;
-	/* Bytes allocated and not released yet. */
+	/* How many bytes are allocated and not released. */
 	atomic_llong live_bytes;
-	/* Releases with an implausible size or alignment. */
+	/* How many releases had an implausible size or alignment. */
 	atomic_llong bad_releases;
 };
 

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-/* If TESTS_WHEEL=hierarchical is set, whole suites run with that wheel instead. */
+/*
+ * Returns the default options. If TESTS_WHEEL=hierarchical is set, whole suites run with that wheel
+ * instead.
+ */
 static struct tw_options defaults(void)
 {
 	const char *wheel = getenv("TESTS_WHEEL");
@@ -27,7 +30,7 @@ struct tw_options fixture_options(void)
 	return options;
 }
 
-/* In loop mode the thread of the test enters the loop, so it is the owner. */
+/* Opens the engine. In loop mode the thread of the test enters the loop, so it is the owner. */
 static struct tw_engine *engine_open(const struct tw_options *options)
 {
 	struct tw_engine *engine = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An engine in virtual time. The test moves the clock, and after each step every due timeout has
- * fired. Closing the fixture checks the books: scheduled = expired + cancelled + handed back.
+ * fired. Closing the fixture checks the engine's counters (the books): scheduled = expired +
+ * cancelled + handed back.
  */
 #ifndef TESTS_FIXTURE_H
 #define TESTS_FIXTURE_H
@@ -33,7 +34,10 @@ struct fixture {
 	struct back_log back;
 };
 
-/* The defaults, with the wheel checked each turn. If TESTS_WHEEL is set, it chooses the wheel. */
+/*
+ * Returns the default options, with a check of the wheel in each turn. If TESTS_WHEEL is set, it
+ * chooses the wheel.
+ */
 struct tw_options fixture_options(void);
 
 /* Opens an engine at `start_ns` of a clock of its own. If
@@ -41,14 +45,14 @@ struct tw_options fixture_options(void);
 void fixture_open_at(struct fixture *fixture, const struct tw_options *options, int64_t start_ns);
 void fixture_open(struct fixture *fixture, const struct tw_options *options);
 
-/* Moves the clock and waits until everything due has fired. */
+/* Moves the clock and waits until all due timeouts have fired. */
 void fixture_advance_to(struct fixture *fixture, int64_t now_ns);
 void fixture_advance(struct fixture *fixture, int64_t step_ns);
 
-/* Waits until the worker has seen everything done before this call. */
+/* Waits until the worker has seen everything that happened before this call. */
 void fixture_flush(struct fixture *fixture);
 
-/* Stops with back_log_hook, which writes into `back`. */
+/* Stops the engine with the hook back_log_hook, which writes into `back`. */
 void fixture_stop(struct fixture *fixture);
 
 /* Stops the engine if the test has not, checks the books, and destroys it. */

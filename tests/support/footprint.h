@@ -77,8 +77,10 @@ static inline struct footprint footprint_take(void)
 	};
 }
 
-/* Takes a footprint to compare with `before`. It waits first, because the system lists a joined
- * thread for a moment longer. */
+/*
+ * Takes a footprint to compare with `before`. Waits first, because the system lists a joined thread
+ * for a moment longer.
+ */
 static inline struct footprint footprint_take_after(const struct footprint *before)
 {
 	for (int waited_ms = 0; waited_ms < 10000; waited_ms += 10) {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <tickwheel/fork.h>
 
-/* Otherwise TSan would end a forked child that makes a thread. */
+/* Returns options for TSan. Without them, it would end a forked child that makes a thread. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {

@@ -112,8 +112,10 @@ struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate)
 	return handle;
 }
 
-/* Holds many timeouts at once, then cancels them. Also
- * runs on the worker, which has its own stock. */
+/*
+ * The timeouts that use_pool() schedules at once and then cancels. This also happens on the worker,
+ * which has its own stock.
+ */
 struct hoard {
 	struct tw_engine *engine;
 	size_t count;

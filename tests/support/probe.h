@@ -14,11 +14,11 @@ struct probe {
 	struct tw_engine *engine;
 	atomic_int runs;
 	atomic_int finalised;
-	/* The enum tw_end that the finaliser got, -1 before. */
+	/* the enum tw_end that the finaliser got; -1: it has not run */
 	atomic_int end;
-	/* The engine's time when the callback ran, -1 before. */
+	/* the engine's time when the callback ran; -1: it has not run */
 	_Atomic int64_t ran_at_ns;
-	/* The handle that the callback got. */
+	/* the handle that the callback got */
 	struct tw_handle self;
 };
 
@@ -26,7 +26,7 @@ struct probe {
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind probe_final_kind;
 
-/* Only counts: its argument is an atomic_int. */
+/* A kind whose callback only counts; its argument is an atomic_int. */
 extern const struct tw_kind count_kind;
 
 void probe_init(struct probe *probe, struct tw_engine *engine);

@@ -27,7 +27,7 @@ static inline pid_t quiet_fork(void)
 #include <string.h>
 #include <sys/syscall.h>
 
-/* A thread that has ended meanwhile counts as asleep. */
+/* Returns whether the thread sleeps. A thread that has ended meanwhile counts as asleep. */
 static inline bool quiet_thread_sleeps(const char *id)
 {
 	char path[300], line[512] = "";

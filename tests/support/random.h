@@ -9,7 +9,7 @@ struct random {
 	uint64_t state;
 };
 
-/* splitmix64 */
+/* Returns the next random number (splitmix64). */
 static inline uint64_t random_next(struct random *random)
 {
 	uint64_t z = (random->state += UINT64_C(0x9e3779b97f4a7c15));

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Returns 1 or more. */
+/* Returns how many times slower this run is: 1 or more. */
 static inline unsigned int slowdown(void)
 {
 	const char *text = getenv("TESTS_SLOWDOWN");

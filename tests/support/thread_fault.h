@@ -23,7 +23,7 @@ static void (*create_fails)(void);
  */
 extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
 
-/* Replaces the C library's function, because the shared libraries then call this one. */
+/* Replaces the C library's function. The shared libraries then call this one. */
 int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*body)(void *),
 		   void *arg)
 {

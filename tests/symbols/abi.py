@@ -157,14 +157,14 @@ def grown(size, fields):
 
 
 def swapped(size, fields):
-    """An edit: exchanges two fields of the same type."""
+    """An edit for stats_edited(): exchanges two fields of the same type."""
     names = re.findall(r"var-decl name='(\w+)'", fields)[1:3]
     there = dict(zip(names, reversed(names)))
     return size, re.sub("name='({}|{})'".format(*names), lambda match: f"name='{there[match.group(1)]}'", fields)
 
 
 def signed(whole):
-    """An edit: makes the first counter a signed number."""
+    """An edit for stats_edited(): makes the first counter a signed number."""
     number = re.search(r"<typedef-decl name='int64_t' type-id='\w+' id='(\w+)'", whole).group(1)
     return lambda size, fields: (size, re.sub(r"(name='scheduled' type-id=')\w+", rf"\g<1>{number}", fields))
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program may link all archives at once. So no two of them may define the same symbol, unless the same
-# object defines it.
+# Checks that no two archives define the same symbol, unless the same object defines it, because a program may
+# link all archives at once.
 #
 # usage: archives.sh NM ARCHIVE ARCHIVE...
 set -eu

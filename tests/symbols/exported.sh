@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library must export the functions that the headers declare with TW_API, and nothing else. The
-# version script must name the same ones. The suite docs checks that each has its manual page.
+# Checks that the shared library exports the functions that the headers declare with TW_API, and nothing else.
+# The version script must name the same functions. The suite docs checks that each has its manual page.
 #
 # usage: exported.sh NM SHARED_LIBRARY HEADER_FOLDER VERSION_SCRIPT
 set -eu

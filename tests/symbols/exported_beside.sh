@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A companion library must export the functions that its headers declare with TW_BESIDE_API, and nothing else.
+# Checks that a companion library exports the functions that its headers declare with TW_BESIDE_API, and nothing
+# else.
 #
 # usage: exported_beside.sh NM SHARED_LIBRARY HEADER...
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No library of ours may use a lock.
+# Checks that none of our libraries uses a lock.
 #
 # usage: no_locks.sh NM LIBRARY...
 set -u

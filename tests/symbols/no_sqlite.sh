@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tickwheel itself must neither use nor link SQLite. tickwheel-durable does, which shows that the check can
-# fail.
+# Checks that tickwheel itself neither uses nor links SQLite. tickwheel-durable does, which shows that the check
+# can fail.
 #
 # usage: no_sqlite.sh NM TICKWHEEL DURABLE
 set -eu

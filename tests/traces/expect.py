@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Computes what a replay of the traces in virtual time must give, without any wheel.
 
-A timeout armed at t with delay d fires at the first tick boundary after t + d, or at t if d is 0. A recorded
-cancel or a new arm counts only if it comes before the timeout fires. Recorded fire lines belong to the
-recorded system and do not count.
+A timeout that is armed at t with delay d fires at the first tick boundary after t + d, or at t if d is 0. A
+recorded cancel or a new arm counts only if it comes before the timeout fires. Recorded fire lines belong to
+the recorded system and do not count.
 """
 import json
 import pathlib

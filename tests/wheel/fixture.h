@@ -24,8 +24,10 @@ struct wheel_fixture {
 	struct twi_due_batch batch;
 };
 
-/* Only a hashed wheel uses `slots`. The build chooses the wheel, and both wheels must pass the
- * same tests. */
+/*
+ * Opens a wheel. Only a hashed wheel uses `slots`. The build chooses the wheel, and both wheels
+ * must pass the same tests.
+ */
 TWI_WORKER_BEGINS void wheel_open(struct wheel_fixture *fixture, uint32_t slots);
 TWI_WORKER_ONLY void wheel_close(struct wheel_fixture *fixture);
 

@@ -6,7 +6,8 @@
  * must catch up in less than 2 s of CPU. The third has a million far timeouts in one slot, which
  * must make no near timeout late.
  *
- * Seen to fail: levels that reach too far; a crowded slot that is not emptied ahead.
+ * Seen to fail with these defects: levels reach too far; a crowded slot is not emptied ahead of its
+ * time.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -160,7 +161,7 @@ Test(far, an_hour_of_microsecond_ticks_is_worked_off_in_time)
 
 /*
  * Schedules a crowd of far timeouts within `width` ticks, and a near timeout every 64 ticks.
- * Returns the most entries that one advance moves down before the crowd is due.
+ * Returns the greatest number of entries that one advance moves down before the crowd is due.
  */
 static uint64_t crowd_worst(uint64_t width)
 {

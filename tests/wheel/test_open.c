@@ -6,9 +6,10 @@
  * whose deadline had passed when it was set. An advance inside a tick must not look at timeouts
  * that are not due.
  *
- * Seen to fail: the present tick left in its slots; a node of the run (fine.h) given out at its old
- * deadline although it was rescheduled; the run and the fine wheel given out one after the other; a
- * deadline at the time of the advance kept for the next advance.
+ * Seen to fail with these defects: the timeouts of the present tick stay in their slots; a node of
+ * the sorted run (fine.h) comes out at its old deadline although it was rescheduled; the run and
+ * the fine wheel come out one after the other; a timeout whose deadline is the time of the advance
+ * stays until the next advance.
  */
 #include "fixture.h"
 #include "slowdown.h"
@@ -22,7 +23,7 @@ static struct wheel_fixture fixture;
 static struct {
 	struct twi_node *node;
 	int64_t deadline_ns;
-	bool passed; /* the deadline had already passed when it was set */
+	bool passed; /* whether the deadline had already passed when it was set */
 } item[LIVE];
 static int64_t now_ns, last_ns;
 static uint64_t due_count;

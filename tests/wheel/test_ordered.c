@@ -222,7 +222,7 @@ static struct twi_node *crowd[CROWD];
 static uintptr_t inserted;
 static uintptr_t last_inserted;
 
-/* A node's argument is its number in the order of insertion. */
+/* Inserts a node, whose argument is its number in the order of insertion. */
 static TWI_WORKER_ONLY void crowd_insert(int i)
 {
 	int64_t deadline_ns = 50 * TICK_NS + rand() % DEADLINES * TICK_NS / 2;
@@ -262,8 +262,9 @@ static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
 }
 
 /*
- * Nodes with equal deadlines must come out in the order of insertion. Removals leave the slots in
- * disorder. Nodes are removed and inserted again while others with their deadline are given out.
+ * Checks that nodes with equal deadlines come out in the order of insertion. Removals leave the
+ * slots in disorder. Nodes are removed and inserted again while others with their deadline come
+ * out.
  */
 static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brings a set into the condition of each alert of docs/monitoring/durable.rules.yml, and writes
- * its metrics for check_alerts.py: FOLDER/CONDITION.0 before the condition, FOLDER/CONDITION.1 in
- * it. The environment variable ALERTS_FOLDER names the folder.
+ * For each alert of docs/monitoring/durable.rules.yml, brings a set of durable timers into the
+ * alert's condition. Writes the set's metrics twice, for check_alerts.py: to FOLDER/CONDITION.0
+ * before the set is in the condition, and to FOLDER/CONDITION.1 while it is. The environment
+ * variable ALERTS_FOLDER names the folder.
  */
 #include "scene.h"
 
@@ -31,7 +32,7 @@ static void metrics_write(const char *condition, int part)
 	check_int(fclose(file), 0);
 }
 
-/* One timer has run, and one waits. */
+/* Opens a set in which one timer has run, and one waits. */
 static void begin(const char *condition)
 {
 	scene_open();
@@ -90,7 +91,7 @@ Test(alerts, clock_stepped, .init = scene_make, .fini = scene_end)
 	metrics_write("clock_stepped", 1);
 }
 
-/* The set's thread makes no progress. */
+/* The set's thread makes no more progress. */
 Test(alerts, stuck, .init = scene_make, .fini = scene_end)
 {
 	begin("stuck");

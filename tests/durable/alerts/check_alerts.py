@@ -9,8 +9,8 @@ PROGRAM (alerts.c) brings sets into the conditions. Its two readings for a condi
 first at the start, the second one minute later. From then on, counters continue to grow as in that minute.
 promtool evaluates the rules after ten minutes.
 
-Seen to fail with these defects: a rule of a metric that does not exist; a threshold out of reach; a rule
-that fires for a good set; a rule that the page does not name.
+Seen to fail with these defects: a rule uses a metric that does not exist; a threshold can never be reached;
+a rule fires for a good set; the page does not name a rule.
 """
 import os
 import pathlib
@@ -41,7 +41,9 @@ def samples(path):
 
 
 def values(name, before, after, restarted):
-    """A counter that grew between the readings continues to grow; one that did not stays as it is."""
+    """Returns a metric's values. A counter that grew between the readings continues to grow; any other metric
+    stays as it is.
+    """
     grown = "_total{" in name and after > before and not restarted
     return f"{before:.9f} {after:.9f}" + (f"+{after - before:.9f}x{TIMES}" if grown else f"+0x{TIMES}")
 
@@ -66,14 +68,14 @@ def rules_test(folder, condition, alerts):
 
 
 def expected(alert):
-    """promtool compares all labels and annotations, so this expects a label that never matches. fired() reads
-    the real ones.
+    """Returns a test for promtool that expects the alert. promtool compares all labels and annotations, so the
+    test expects a label that never matches. fired() reads the real ones.
     """
     return f"[{{exp_labels: {{wanted: {alert}}}}}]"
 
 
 def fired(folder, condition, alerts):
-    """The alerts that fire. promtool reports what it got for each alert, because none matches what was
+    """Returns the alerts that fire. promtool reports what it got for each alert, because none matches what was
     expected.
     """
     ran = subprocess.run([PROMTOOL, "test", "rules", str(rules_test(folder, condition, alerts))],

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One opening of a disk. */
+/* The state of one opening of a disk. */
 struct opened {
 	struct disk *disk;
 	uint64_t session;
@@ -247,8 +247,8 @@ static int store_commit(void *store, struct tw_durable_op *ops, size_t count, in
 }
 
 /*
- * Finds the set's number for a kind of the disk. Sets it to `count` if the set does not know the
- * kind.
+ * Finds the set's number for a kind of the disk. Returns false, and sets the number to `count`, if
+ * the set does not know the kind.
  */
 static bool kind_known(const struct disk *disk, uint32_t kind, uint32_t *ret)
 {

@@ -120,7 +120,10 @@ void scene_make(void)
 	check_int(tw_engine_create(&options, &scene.engine), 0);
 	scene.disk = disk_create();
 	check_int(tw_durable_options_init(&scene.options, sizeof scene.options), 0);
-	/* The table is small, because each step of the clock and each close visits all of it. */
+	/*
+	 * The table is small, because the set visits all of it at each step of the clock and at
+	 * each close.
+	 */
 	scene.options.near_max = 10000;
 	scene.options.acked = on_acked;
 	scene.options.state = on_state;
@@ -187,7 +190,7 @@ void scene_end(void)
 	disk_destroy(scene.disk);
 }
 
-/* If the set is still busy after so many rounds, it is in an endless loop. */
+/* A set that is still busy after this many rounds is in an endless loop. */
 enum { ROUNDS_MAX = 10000 };
 
 void scene_settle(void)

@@ -40,22 +40,27 @@ struct scene {
 	int64_t wall_step_ns; /* how far the wall clock was set forward */
 	bool elapsed;         /* whether `counted` is one of the kinds */
 	int64_t boot_start_ns;
-	int boot; /* counts reboots; a test makes at most one */
+	int boot; /* how often the machine was restarted; a test does so at most once */
 	size_t ack_count, run_count;
 	struct tw_durable_ack acks[ACKS_MAX];
 	struct scene_run runs[RUNS_MAX];
 	int result;      /* what the callback returns */
-	int64_t next_ns; /* for TW_DURABLE_NEXT: the next deadline */
+	int64_t next_ns; /* the next deadline, if the callback returns TW_DURABLE_NEXT */
 	int states, state, error;
-	/* called in a run, or NULL */
+	/* if not NULL, called in a run */
 	int (*within)(struct scene *scene, const struct tw_durable_self *self);
 };
 
 extern struct scene scene;
 /*
- * plain: no options; retried: with retries after 10 s and 20 s; once: at most once; single: one at
- * a time; late: not run if more than 10 s late; patient, patient_once: the second and the third
- * with a linger of 5 s; counted: counts elapsed time, with retries.
+ * Kinds of timers:
+ * - plain has no options;
+ * - retried tries again after 10 s and after 20 s;
+ * - once runs its timers at most once;
+ * - single runs one timer at a time;
+ * - late does not run timers that are late by more than 10 s;
+ * - patient is `retried` with a linger of 5 s, patient_once is `once` with that linger;
+ * - counted counts elapsed time, and has retries.
  */
 extern const struct tw_durable_kind plain, retried, once, single, late, patient, patient_once,
 	counted;

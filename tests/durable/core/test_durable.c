@@ -196,7 +196,7 @@ Test(durable, moves_near_far_and_into_the_past, .init = scene_make, .fini = scen
 
 	scene_open();
 	id = scene_schedule(&plain, 5 * SECOND, "a");
-	/* The reschedule is in the same batch as its schedule. */
+	/* The reschedule is in the same batch as the schedule of its timer. */
 	check_int(tw_durable_reschedule(scene.set, id, scene_wall() + 6 * SECOND, &mine),
 		  -EINPROGRESS);
 	scene_pass(5500 * NS_PER_MS);
@@ -301,7 +301,7 @@ Test(durable, a_key_has_one_timer, .init = scene_make, .fini = scene_end)
 	scene_open();
 	id = keyed("order-1", 5 * SECOND, &first);
 	(void)keyed("order-1", 9 * SECOND, &second);
-	/* The outcome is open until the store has answered. */
+	/* The outcome of a cancel is unknown until the store has answered. */
 	check_int(cancel(id, &cancelled), -EINPROGRESS);
 	check_int(tw_durable_cancel_key(scene.set, "order-1", 7, &third), -EINPROGRESS);
 	scene_settle();

@@ -2,8 +2,9 @@
 /*
  * The bounds on dead letters: how many a set keeps, and for how long.
  *
- * Seen to fail with these defects: each bound left out; a count that includes removed letters; a
- * trim at each step; a trim that stops after the first part of many; a failure that is ignored.
+ * Seen to fail with these defects: the set ignores either bound; the count of dead letters includes
+ * removed ones; the set trims at each step of the I/O thread; a trim of many letters stops after
+ * its first part; the set ignores that a trim has failed.
  */
 #include "scene.h"
 

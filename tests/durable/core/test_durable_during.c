@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several calls for one timer in one batch, and calls and runs that come during its commit. The
- * test makes each step itself, and the store calls it in the middle of a commit.
+ * Tests several calls for one timer in one batch, and calls and runs that come during the commit of
+ * that batch. The test makes each step itself. In the middle of a commit the store calls a function
+ * of the test.
  *
  * Seen to fail: each test, on the code before its defect was fixed. The comments of the tests
  * describe what that code did.
@@ -45,8 +46,8 @@ static uint64_t in_memory(void)
 }
 
 /*
- * Before the fix, the second reschedule waited for the next batch. A flush between the two did not
- * wait for it.
+ * Both reschedules must be done in one batch. Before the fix, the second waited for the next batch,
+ * and a flush did not wait for that batch.
  */
 Test(durable_during, two_reschedules_of_one_batch_are_done_in_it, .init = scene_make,
      .fini = scene_end)
@@ -86,7 +87,7 @@ Test(durable_during, cancel_behind_a_reschedule_of_its_batch, .init = scene_make
 	check_int(tw_durable_cancel(scene.set, one, &other), -EINPROGRESS);
 	move_to(one, SECOND, &outcome);
 	(void)twi_io_step(scene.set);
-	/* No timeout was armed: it could run before the DELETE is committed. */
+	/* No timeout may be armed in the engine: it could run before the DELETE is committed. */
 	check_int(armed(), before);
 	check_int(scene_ack(&third).outcome, TW_DURABLE_DONE);
 	check_int(scene_ack(&mine).outcome, TW_DURABLE_DONE);
@@ -158,8 +159,8 @@ static void run_it(void)
 }
 
 /*
- * Before the fix, the start was never stored. So after a crash the timer ran again with the same
- * attempt number.
+ * Before the fix, the start of such a run was never stored. So after a crash the timer ran again
+ * with the same attempt number.
  */
 Test(durable_during, run_that_begins_during_the_commit_is_stored_as_started, .init = scene_make,
      .fini = scene_end)
@@ -224,8 +225,8 @@ static void hold_it(void)
 }
 
 /*
- * The timer is held, as by a callback that finds its kind paused. Before the fix, the timer ran
- * later, although its caller had received the refusal.
+ * The test holds the timer, as a callback does that finds its kind paused. Before the fix, the
+ * timer ran later, although the store had no space for it and its caller had been told so.
  */
 Test(durable_during, timer_without_space_that_its_callback_held_does_not_run, .init = scene_make,
      .fini = scene_end)
@@ -268,8 +269,8 @@ Test(durable_during, requests_behind_a_held_timer_keep_their_order, .init = scen
 }
 
 /*
- * Before the fix, the timer stayed in the list of its kind. A resume armed it while it was pending,
- * and it was freed before that timeout.
+ * Before the fix, the moved timer stayed in the list of its kind. A resume scheduled a timeout for
+ * it although its run had not completed, and the timer was freed before that timeout.
  */
 Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_make,
      .fini = scene_end)
@@ -293,7 +294,7 @@ Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_m
 	check_int(tw_engine_poll(scene.engine, 0), 0);
 }
 
-/* Before the fix, the timer did not run until the next open. */
+/* Before the fix, such a timer did not run until the next open. */
 Test(durable_during, moved_timer_that_could_not_be_loaded_is_loaded_later, .init = scene_make,
      .fini = scene_end)
 {
@@ -325,8 +326,8 @@ Test(durable_during, reschedule_that_cannot_read_the_store_is_unknown, .init = s
 }
 
 /*
- * Before the fix, the stored start counted as an attempt. The next open found no end of it, and
- * buried a timer that had never run.
+ * Before the fix, the stored start counted as an attempt. The next open found no end of that
+ * attempt, and made a dead letter of a timer that had never run.
  */
 Test(durable_during, start_without_a_run_is_taken_back_by_a_close, .init = scene_make,
      .fini = scene_end)
@@ -361,7 +362,7 @@ static int flush_while_closing(struct scene *of, const struct tw_durable_self *s
 	return TW_RETRY_DONE;
 }
 
-/* Before the fix, the flush returned -ESHUTDOWN or -EDEADLK, depending on the timing. */
+/* Before the fix, a flush in a run returned -ESHUTDOWN or -EDEADLK, depending on the timing. */
 Test(durable_during, flush_in_a_run_is_a_deadlock_also_during_a_close, .init = scene_make,
      .fini = scene_end)
 {
@@ -373,7 +374,7 @@ Test(durable_during, flush_in_a_run_is_a_deadlock_also_during_a_close, .init = s
 	check_int(outcome, -EDEADLK);
 }
 
-/* The distance from such a deadline to now does not fit into 64 bits. */
+/* The time between such a deadline and now does not fit into 64 bits. */
 Test(durable_during, deadlines_before_all_times, .init = scene_make, .fini = scene_end)
 {
 	struct tw_durable_spec spec = {

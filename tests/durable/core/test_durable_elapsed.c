@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds that count elapsed time, against steps of the wall clock, closes, reboots and suspends.
+ * Kinds that count elapsed time. Steps of the wall clock, closes, reboots and suspends must not
+ * move their deadlines.
  *
- * Seen to fail with these defects: a deadline that a step moves; a far timer that a step back
- * hides; a clock that a close or a reboot forgets; a step that is not stored before the reboot; a
- * deadline that is accepted or shown by the wrong clock; a window that timers of the other clock
- * fill.
+ * Seen to fail with these defects: a step of the wall clock moves a deadline; after a step back, a
+ * far timer is not loaded; the clock of elapsed time is lost at a close or a reboot; a step is not
+ * stored before the reboot; a deadline is converted by the wrong clock when it is given or shown;
+ * timers of the other clock fill the window of timers in memory.
  */
 #include "scene.h"
 
@@ -28,7 +29,7 @@ static struct tw_durable_stats stats(void)
 	return ret;
 }
 
-/* The last run must have begun this long after the start of the test, within two ticks. */
+/* Checks that the last run began this long after the start of the test, within two ticks. */
 static void check_last_run(int64_t elapsed_ns)
 {
 	const struct scene_run *last = &scene.runs[scene.run_count - 1];
@@ -54,7 +55,7 @@ Test(durable_elapsed, a_step_of_the_wall_clock_does_not_move_it, .init = setup, 
 	scene_pass(SECOND);
 	scene.wall_step_ns = HOUR;
 	scene_pass(SECOND);
-	/* The timer that follows the wall clock has run. */
+	/* Only the timer that follows the wall clock has run. */
 	check_int(scene.run_count, 1);
 	scene.wall_step_ns = -HOUR;
 	scene_pass(97 * SECOND);
@@ -126,7 +127,10 @@ Test(durable_elapsed, a_step_before_the_reboot_is_not_counted_twice, .init = set
 	check_int(scene.run_count, 1);
 	check_int(scene.runs[0].due_ns, WALL_START + HOUR + SECOND + 10 * MINUTE);
 	cr_assert(scene.runs[0].wall_ns - scene.runs[0].due_ns <= 2 * NS_PER_MS);
-	/* After the reboot elapsed time counts from a new start, and a step does not move it. */
+	/*
+	 * After the reboot, elapsed time counts from a new start. A step of the wall clock does not
+	 * move it.
+	 */
 	(void)scene_schedule(&counted, 10 * MINUTE, "b");
 	scene_pass(SECOND);
 	scene.wall_step_ns = 0;
@@ -143,7 +147,10 @@ Test(durable_elapsed, a_suspend_counts, .init = setup, .fini = scene_end)
 	(void)scene_schedule(&counted, 100 * SECOND, "a");
 	(void)scene_schedule(&counted, 10 * MINUTE, "b");
 	scene_pass(SECOND);
-	/* A suspend: boot time and wall time advance, while the engine's clock stands still. */
+	/*
+	 * This is a suspend: boot time and wall time advance, while the engine's clock stands
+	 * still.
+	 */
 	scene.boot_start_ns = 5 * MINUTE;
 	scene.wall_step_ns = 5 * MINUTE;
 	scene_pass(2 * NS_PER_MS);
@@ -190,8 +197,8 @@ Test(durable_elapsed, a_step_that_holds_others_does_not_hold_it, .init = setup, 
 	check_int(scene.run_count, 2);
 	check_last_run(10 * MINUTE);
 	/*
-	 * The set holds the timers of the wall clock after such a step, and does not store the
-	 * clock before a resume.
+	 * After such a step, the set does not run the timers of the wall clock until it is resumed.
+	 * It does not store the clock before that.
 	 */
 	check_int(scene.disk->clocks, 1);
 	check_int(tw_durable_resume(scene.set, NULL), 0);
@@ -201,7 +208,7 @@ Test(durable_elapsed, a_step_that_holds_others_does_not_hold_it, .init = setup, 
 	check_int(scene.disk->clock.step_ns, 48 * HOUR);
 }
 
-/* A deadline that is given after a step is a time of the wall clock as it is then. */
+/* A deadline that is given after a step is a time of the stepped wall clock. */
 Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, .fini = scene_end)
 {
 	struct tw_durable_info info = {.size = sizeof info};
@@ -220,7 +227,7 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 	spec.due_ns = scene_wall() + 20 * MINUTE;
 	check_int(tw_durable_schedule(scene.set, &spec, &far_id), 0);
 	scene_settle();
-	/* The deadline is stored by the clock of elapsed time. */
+	/* The deadline is stored as a time of the clock of elapsed time. */
 	check_int(disk_find(scene.disk, near_id)->due_ns, WALL_START + SECOND + MINUTE);
 	check_int(tw_durable_reschedule(scene.set, near_id, scene_wall() + 2 * MINUTE, NULL),
 		  -EINPROGRESS);
@@ -229,7 +236,7 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 	scene_settle();
 	check_int(disk_find(scene.disk, near_id)->due_ns, WALL_START + SECOND + 2 * MINUTE);
 	check_int(disk_find(scene.disk, far_id)->due_ns, WALL_START + SECOND + MINUTE);
-	/* The timer `near_id` is now just beyond the window. */
+	/* The timer `near_id` is just beyond the window of timers in memory. */
 	check_int(stats().in_memory, 1);
 	check_int(tw_durable_find(scene.set, far_id, &info, 1), -ETIMEDOUT);
 	scene_settle();
@@ -244,8 +251,8 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 }
 
 /*
- * After a step back the clock of elapsed time is ahead of the wall clock. By the wall clock, none
- * of these timers is near.
+ * After a step back, the clock of elapsed time is ahead of the wall clock. Compared with the wall
+ * clock, none of these timers is near.
  */
 Test(durable_elapsed, what_comes_near_is_loaded_by_its_own_clock, .init = setup, .fini = scene_end)
 {

@@ -107,7 +107,9 @@ Test(durable_input, options_are_checked, .init = scene_make, .fini = scene_end)
 	REFUSED(catch_up_per_s, 0);
 	REFUSED(clock_step_max_ns, 1);
 	REFUSED(size, 16);
-	/* Until here the caller owns the store. The next call takes it over, even if it fails. */
+	/*
+	 * Up to this line the caller owns the store. The next call takes it over, even if it fails.
+	 */
 	check_int(tw_durable_open(NULL, kinds, 1, &scene.options, &set), -EINVAL);
 	cr_assert(set == NULL);
 }

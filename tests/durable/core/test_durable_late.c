@@ -2,11 +2,13 @@
 /*
  * Timers that are too late for their run, and the bound on the bytes of timers in memory.
  *
- * Seen to fail with these defects: a run that is late by exactly `late_ns` and counts as late; one
- * that is later and does not count; a maximum lag that follows the last lag; a timer that is late
- * by exactly the bound and does not run; one that is too late and runs; a hook whose result is
- * ignored; bytes that are not given back; a load that does not stop at the bound, or does not
- * continue.
+ * Seen to fail with these defects:
+ * - a run that is late by exactly `late_ns` counts as late, or one that is later does not count;
+ * - the maximum lag becomes the last lag, even if that is smaller;
+ * - a timer that is late by exactly its bound does not run, or one that is later runs;
+ * - the set ignores what the hook returns;
+ * - the bytes of a timer that leaves the memory are still counted;
+ * - a load does not stop at the bound on bytes, or does not continue when there is space again.
  */
 #include "scene.h"
 
@@ -100,7 +102,7 @@ Test(durable_late, the_result_of_the_hook_counts, .init = scene_make, .fini = sc
 	scene_open();
 	check_int(reports, 1);
 	check_int(scene.disk->rows, 1);
-	/* The second deadline is in time, so the hook is not called again. */
+	/* The second deadline is in the future, so the hook is not called again. */
 	scene_pass(2 * SECOND);
 	check_int(reports, 1);
 	check_int(scene.run_count, 2);
@@ -229,7 +231,10 @@ static void load_takes_long(void)
 	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + 5 * SECOND), 0);
 }
 
-/* Seen to fail with this defect: a delay that counts from the end of the load. */
+/*
+ * Seen to fail with this defect: the set computes the engine's delays from the end of the load
+ * instead of its begin.
+ */
 Test(durable_late, a_load_that_takes_long_makes_no_timer_late, .init = scene_make,
      .fini = scene_end)
 {

@@ -3,9 +3,12 @@
  * The linger of a kind: a new timer waits this long for its commit, and is never written if it ends
  * meanwhile.
  *
- * Seen to fail with these defects: a linger that ends only by its time, and not by a flush, a
- * close, a request, a step of the clock, too many bytes, or a failure; a run that waits for the end
- * of the linger; a linger beyond the deadline; bytes that are not counted, or not given back.
+ * Seen to fail with these defects:
+ * - one of the following does not end a linger: a flush, a close, a request, a step of the clock,
+ *   too many bytes, a failure;
+ * - a run waits for the end of the linger;
+ * - a linger lasts beyond the timer's deadline;
+ * - the bytes of lingering timers are not counted, or are still counted after the linger.
  */
 #include "scene.h"
 
@@ -25,7 +28,7 @@ static struct tw_durable_id linger_one(int64_t delay_ns, const char *payload)
 	scene_pass(SECOND);
 	check_int(scene.disk->puts, 0);
 	check_int(scene.set->linger_count, 1);
-	/* A lingering timer does not occupy a place among the staged timers. */
+	/* A lingering timer does not occupy a slot in the table of staged timers. */
 	cr_assert(scene.set->slots[id.serial & scene.set->slot_mask] == NULL);
 	return id;
 }
@@ -103,7 +106,7 @@ Test(durable_linger, a_retry_does_not_wait_for_the_linger, .init = scene_make, .
 	id = linger_one(2 * SECOND, "a");
 	scene_pass(2 * SECOND);
 	check_int(scene.run_count, 1);
-	/* The retry has stored the timer long before the end of the linger. */
+	/* The retry stored the timer long before the linger would have ended. */
 	cr_assert(disk_find(scene.disk, id) != NULL);
 	check_int(disk_find(scene.disk, id)->attempt, 1);
 	due_ns = disk_find(scene.disk, id)->due_ns;
@@ -152,7 +155,9 @@ Test(durable_linger, a_flush_ends_it, .init = scene_make, .fini = scene_end)
 {
 	scene_open();
 	(void)linger_one(60 * SECOND, "a");
-	/* No I/O thread answers in time here, but the request stays. */
+	/*
+	 * In this test no I/O thread runs, so the flush gets no answer in time. Its request stays.
+	 */
 	check_int(tw_durable_flush(scene.set, 1), -ETIMEDOUT);
 	scene_settle();
 	check_int(scene.disk->puts, 1);

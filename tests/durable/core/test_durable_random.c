@@ -91,7 +91,7 @@ static void look(void)
 			cr_assert(scene.runs[i].boot_ns >= timer->due_ns, "early");
 		if (!timer->moved && !timer->elapsed)
 			check_int(scene.runs[i].due_ns, timer->due_ns);
-		/* No timer may run twice, because no run was under way at a kill. */
+		/* No timer may run twice, because no run is in progress at a kill. */
 		check_int(++timer->runs, 1);
 	}
 	scene.run_count = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The timers that an open finds in the store: after a close, kill -9, or failures of the store. */
+/*
+ * Tests what an open does with the timers in the store: after a close, after kill -9, and after
+ * failures of the store.
+ */
 #include "scene.h"
 
 Test(durable_reopen, a_close_gives_nothing_up, .init = scene_make, .fini = scene_end)
@@ -204,8 +207,8 @@ Test(durable_reopen, a_failed_commit_is_unknown_and_ends_everything, .init = sce
 	check_int(tw_durable_close(scene.set, 0), -EIO);
 	scene.disk->fault_at = 0;
 	/*
-	 * The store has the timer, although the outcome was unknown. Sending it again under the
-	 * same id must not add a second one.
+	 * The store has the timer, although the caller received an unknown outcome. If the caller
+	 * schedules it again under the same id, the store must not have it twice.
 	 */
 	scene_open();
 	for (size_t i = 0; i < scene.ack_count; i++)
@@ -333,8 +336,8 @@ static uint64_t paused_kinds(void)
 }
 
 /*
- * Seen to fail with these defects: an open that does not look; an open that reads the byte of
- * another kind.
+ * Seen to fail with these defects: the open does not ask the store which kinds are paused; it reads
+ * the byte of another kind.
  */
 Test(durable_reopen, kinds_that_the_store_marks_are_paused, .init = scene_make, .fini = scene_end)
 {

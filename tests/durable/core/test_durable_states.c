@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conditions that restrict a set, alone and together: a log that is too long, a full store, a step
- * of the clock.
+ * of the clock. After a step the set holds its timers: it does not run them until it is resumed.
  *
- * Seen to fail with these defects: a full store that ends the hold after a step; the end of a full
- * store that forgets the held timers; a step that ends the refusal because of a long log; a log of
- * exactly the bound that counts as too long; a long log that holds runs or ends; a state that is
- * reported twice.
+ * Seen to fail with these defects:
+ * - when the store becomes full, the set no longer holds its timers after a step;
+ * - when the store has space again, the set forgets the held timers;
+ * - after a step, the set accepts new timers although the log is too long;
+ * - a log of exactly the bound counts as too long;
+ * - while the log is too long, the set holds runs, or the ends of timers;
+ * - the set reports a state twice.
  */
 #include "scene.h"
 
@@ -48,7 +51,7 @@ static void step(int64_t ns)
 	scene_pass(2 * SECOND);
 }
 
-/* Lets the store be full in the commit of one new timer. */
+/* Makes the store full in the commit of one new timer. */
 static void fill_once(const char *payload)
 {
 	scene.disk->fault_at = scene.disk->commits + 1;

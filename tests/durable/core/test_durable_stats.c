@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The measurements of a set, and its newer counters.
+ * The measurements of a set, and counters that other files do not test.
  *
- * Seen to fail with these defects: acknowledgements measured from the commit; a refused timer among
- * them; a failed commit that counts; unknown outcomes that are not counted; a clock that was set
- * back and counts as a long time; a lateness that only late runs have.
+ * Seen to fail with these defects: the time of an acknowledgement is measured from the commit
+ * instead of the schedule; a refused timer is measured too; a failed commit is measured; unknown
+ * outcomes are not counted; a clock that was set back counts as a long time; lateness is measured
+ * only for late runs.
  */
 #include "scene.h"
 
@@ -38,7 +39,7 @@ Test(durable_stats, each_stored_timer_counts_from_its_schedule, .init = scene_ma
 	ack = measured(TW_DURABLE_MEASUREMENT_ACK);
 	check_int(ack->count, 5);
 	check_int(ack->max_ns, 0);
-	/* The I/O thread makes no step for 3 s. The wall clock advances too. */
+	/* For 3 s the I/O thread makes no step, while the wall clock advances too. */
 	(void)scene_schedule(&plain, 3600 * SECOND, "far");
 	check_int(tw_clock_set(scene.clock, tw_clock_now(scene.clock) + 3 * SECOND), 0);
 	scene_settle();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The I/O thread, a worker and callers run at once, in real time, but no check depends on the time.
- * Callers schedule, cancel, reschedule, complete, flush and find while the others commit and run.
- * ThreadSanitizer checks this program too.
+ * Callers schedule, cancel, reschedule, complete, flush and find, while the I/O thread commits and
+ * the worker runs timers. ThreadSanitizer checks this program too.
  */
 #include "memory_store.h"
 
@@ -98,7 +98,7 @@ static void close_all(void)
 	disk_destroy(disk);
 }
 
-/* Timers with a short delay are of all kinds. */
+/* Returns the kind for a timer. Timers with a short delay are of all kinds. */
 static const struct tw_durable_kind *kind_for(unsigned long number, int64_t delay_ns)
 {
 	if (delay_ns >= TW_S(1) || number % 2 == 0)

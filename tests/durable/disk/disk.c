@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libc declares each call under two names, and this file replaces both. So no name may be a macro
- * for the other.
+ * libc declares each call under two names (such as open and open64), and this file replaces both.
+ * So the first name must not be a macro for the second.
  */
 #undef _FILE_OFFSET_BITS
 
@@ -23,20 +23,23 @@
 enum {
 	FILES = 32,
 	DESCRIPTORS = 1024,
-	NAME = 512, /* bytes of a path; a longer one ends the test */
+	NAME = 512, /* the longest path, in bytes; a longer one ends the test */
 };
 
-/* A name: its contents now, and after a power loss. NULL: no file. */
+/*
+ * A name, with the file that it has now and the file that it would have after a power failure.
+ * NULL: no file.
+ */
 struct name {
 	char path[NAME];
 	struct image *now, *durable;
 };
 
 static struct {
-	char directory[NAME]; /* "": the disk watches nothing */
+	char directory[NAME]; /* the watched directory; "": none */
 	struct name names[FILES];
 	int count;
-	struct image *images[4 * FILES]; /* all images ever created, to free them at the end */
+	struct image *images[4 * FILES]; /* all images ever created, which are freed at the end */
 	int image_count;
 	struct image *opened[DESCRIPTORS];
 	bool is_directory[DESCRIPTORS];
@@ -80,7 +83,7 @@ static struct name *name_of(const char *path)
 	return &disk.names[disk.count++];
 }
 
-/* Whether a file of this name exists only in memory, as far as SQLite is concerned. */
+/* Returns whether SQLite keeps the file of this name only in memory. */
 static bool is_shared_memory(const char *path)
 {
 	size_t length = strlen(path);
@@ -258,7 +261,7 @@ int ftruncate(int fd, off_t length)
 	return truncate_watched(fd, length);
 }
 
-/* Makes all names of the directory durable as they are. */
+/* Makes the present names of the directory durable. */
 static void names_sync(void)
 {
 	for (int i = 0; i < disk.count; i++)
@@ -399,7 +402,7 @@ void disk_restart(enum disk_loss loss, uint64_t seed)
 	char directory[NAME];
 
 	disk_heal();
-	/* Stops watching while it writes the files again. */
+	/* Stops watching while it writes the real files again. */
 	snprintf(directory, sizeof(directory), "%s", disk.directory);
 	if (loss != DISK_KEEP)
 		disk.directory[0] = '\0';

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk that fails. The program that links this file replaces the system calls by which SQLite
- * and the file store reach a file. Files of one watched directory are real, so reads, locks and
- * modes are real too. But each write is also noted, and becomes durable only with a later sync.
+ * A simulated disk that fails. The program that links this file replaces the system calls by which
+ * SQLite and the file store reach a file. Files of one watched directory are real, so reads, locks
+ * and modes are real too. But the disk also records each write, which becomes durable only with a
+ * later sync.
  *
  * disk_restart() puts the files into a state that a power loss may leave. A write that was not
  * synced is kept, dropped, or torn at a multiple of 512 bytes. Each sector is decided separately,
@@ -28,39 +29,42 @@ enum disk_call {
 	DISK_TRUNCATE,
 	DISK_SYNC,
 	DISK_UNLINK,
-	DISK_ANY, /* all but reads */
+	DISK_ANY, /* any call that is not a read */
 	DISK_CALLS,
 };
 
-/* An error for disk_fail(): the call handles only a part of the bytes. */
+/* A value of `error` for disk_fail(): the call handles only a part of the bytes. */
 #define DISK_SHORT (-1)
 
 enum disk_loss {
-	DISK_KEEP,   /* only the process ends: nothing is lost */
-	DISK_DROP,   /* everything is lost that was not synced */
-	DISK_RANDOM, /* each sector and each name is kept or lost at random */
+	DISK_KEEP,   /* as if only the process had ended: nothing is lost */
+	DISK_DROP,   /* everything that was not synced is lost */
+	DISK_RANDOM, /* each sector and each name is lost or kept at random */
 };
 
-/* Watches the files of `directory`, an absolute path. Their present contents are durable. */
+/* Watches the files of `directory`, an absolute path. Their present contents count as durable. */
 void disk_begin(const char *directory);
 void disk_end(void);
 
-/* From now on the `nth` call (from 1) fails with `error`; if `sticky`, each later one too. */
+/*
+ * Makes the `nth` call from now on (1 is the next one) fail with `error`. If `sticky` is true, each
+ * later call fails too.
+ */
 void disk_fail(enum disk_call call, uint64_t nth, int error, bool sticky);
-/* From now on, the `nth` call that is not a read, and all later ones, do nothing and fail. */
+/* Makes the `nth` call from now on that is not a read, and all later ones, do nothing and fail. */
 void disk_die(uint64_t nth);
-/* Ends all faults, and the death. */
+/* Ends all faults of disk_fail() and of disk_die(). */
 void disk_heal(void);
 
 /* Returns the number of calls, and of bytes written, since disk_begin(). */
 uint64_t disk_count(enum disk_call call);
 uint64_t disk_bytes(void);
-/* Whether the fault or the death has happened. */
+/* Returns whether a fault of disk_fail() or disk_die() has struck. */
 bool disk_struck(void);
 
 /*
- * Ends all faults, then loses what `loss` says, chosen by `seed`. No file of the directory may be
- * open.
+ * Ends all faults, then loses writes and names according to `loss`; `seed` makes the random
+ * choices. No file of the directory may be open.
  */
 void disk_restart(enum disk_loss loss, uint64_t seed);
 

@@ -12,7 +12,7 @@ enum {
 	SECTOR = 512,
 };
 
-/* A write, or, if `bytes` is NULL, a truncation to `offset`. */
+/* Describes a write, or, if `bytes` is NULL, a truncation to `offset`. */
 struct change {
 	struct change *next;
 	uint64_t offset;
@@ -26,7 +26,7 @@ struct image {
 	struct change *first, **last;
 };
 
-/* Ends the test if there is no memory. */
+/* Returns `memory`. Ends the test if it is NULL. */
 static void *need(void *memory)
 {
 	if (memory == NULL)
@@ -132,7 +132,7 @@ void image_sync(struct image *image, bool failed)
 	changes_free(image);
 }
 
-/* Writes the sectors of a write that chance keeps. */
+/* Writes some sectors of a write, which chance selects. */
 static void put_torn(struct image *image, const struct change *change, struct random *random)
 {
 	uint64_t at = change->offset, end = change->offset + change->count;
@@ -151,8 +151,8 @@ static void put_torn(struct image *image, const struct change *change, struct ra
 static void survive(struct image *image, const struct change *change, struct random *random)
 {
 	/*
-	 * Half of the changes are kept or lost as a whole. Otherwise nearly every long write would
-	 * be torn.
+	 * Keeps or loses half of the changes as a whole. If each sector were decided alone, nearly
+	 * every long write would be torn.
 	 */
 	uint64_t fate = random_below(random, 4);
 

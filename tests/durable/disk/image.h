@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The contents of one file of the simulated disk: the durable bytes, and the changes since. */
+/*
+ * The contents of one file of the simulated disk: the durable bytes, and the changes since the last
+ * sync.
+ */
 #ifndef TESTS_DURABLE_IMAGE_H
 #define TESTS_DURABLE_IMAGE_H
 
@@ -20,7 +23,7 @@ void image_truncate(struct image *image, uint64_t length);
 /* Makes the changes since the last sync durable. If the sync failed, they never will be. */
 void image_sync(struct image *image, bool failed);
 
-/* Writes to the real file what survives. */
+/* Writes to the real file the contents that survive. */
 void image_restore(const struct image *image, const char *path, enum disk_loss loss,
 		   struct random *random);
 

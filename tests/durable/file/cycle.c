@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-	COMMITS = 6, /* commits in a session */
-	MORE = 3,    /* commits after a failure */
+	COMMITS = 6, /* how many commits a session makes */
+	MORE = 3,    /* how many commits are made after a failure */
 };
 
 static void clear(const char *path)
@@ -58,7 +58,8 @@ void cycle_begin(struct cycle *cycle, uint64_t seed)
 }
 
 /*
- * After an unknown end the store must refuse each call. It would write after data that may be lost.
+ * Checks that the store refuses each call after a commit whose outcome is unknown. If it did not,
+ * it could append to data that may be lost.
  */
 static void final_check(struct model *model, int result)
 {
@@ -77,7 +78,7 @@ static int session(struct cycle *cycle, bool clean)
 	struct model *model = &cycle->model;
 	int result = model_open(model);
 
-	/* First finds out which of the possible states the store has. */
+	/* Finds out first which of the possible states the store has. */
 	if (result == 0 && (model->unknown || model->trimmed) && !model_check(model))
 		result = -ECANCELED;
 	if (result == 0)
@@ -85,8 +86,8 @@ static int session(struct cycle *cycle, bool clean)
 	for (int i = 0; i < COMMITS && result == 0; i++) {
 		result = model_commit(model);
 		/*
-		 * After these codes the commit did nothing. On a full disk, ends must still be
-		 * written.
+		 * A commit that returns one of these codes did nothing. On a full disk, ends of
+		 * timers must still be written.
 		 */
 		if (result == -ENOSPC)
 			result = model_commit_ends(model);
@@ -130,7 +131,7 @@ bool cycle_survives(struct cycle *cycle)
 		good = model_commit(model) == 0;
 	if (!good && model->failure[0] == '\0')
 		snprintf(model->failure, sizeof(model->failure), "a commit fails");
-	/* The process and the power end without another call to the disk. */
+	/* Ends the process and the power: from here on, no call reaches the disk. */
 	disk_die(1);
 	model_close(model, false);
 	disk_restart(DISK_DROP, 0);

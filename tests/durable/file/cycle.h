@@ -8,7 +8,7 @@
 #include "disk.h"
 #include "model.h"
 
-/* The directory of this process. The model names the store in it. */
+/* The directory of this process, and the model of the store in it. */
 struct cycle {
 	char directory[64], path[80];
 	struct model model;
@@ -16,19 +16,20 @@ struct cycle {
 
 /* Creates the directory. */
 void cycle_create(struct cycle *cycle);
-/* Removes it with all its files. */
+/* Removes the directory with all its files. */
 void cycle_destroy(struct cycle *cycle);
 /* Empties the directory, resets the model, and watches the disk. */
 void cycle_begin(struct cycle *cycle, uint64_t seed);
 
 /*
- * Opens the store and commits, `sessions` times. At the first code that is not 0, stops, closes the
- * store, and returns the code. It continues after -EAGAIN and -ENOSPC of a commit.
+ * Opens the store and commits, `sessions` times. At the first code other than 0, closes the store
+ * and returns the code. But if a commit returns -EAGAIN or -ENOSPC, continues.
  */
 int cycle_run(struct cycle *cycle, int sessions);
 /*
- * With power and disk whole again, the store must open and hold everything acknowledged, also after
- * more commits and another power loss. Returns false if not: see the model's `failure`.
+ * Checks the store after the power is back and the faults have ended. It must open and hold
+ * everything that was acknowledged, also after more commits and another power failure. Returns
+ * false if it does not; the model's `failure` then says what is wrong.
  */
 bool cycle_survives(struct cycle *cycle);
 

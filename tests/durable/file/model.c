@@ -8,13 +8,13 @@
 #include <string.h>
 
 enum {
-	/* How many serials a model reserves in one call. */
+	/* how many serials a model reserves in one call */
 	RESERVED = 64,
 };
 
 #define SECOND INT64_C(1000000000)
 #define BUCKET (64 * SECOND)
-/* Deadlines are in a dozen buckets around this time. */
+/* The model's deadlines are in a dozen buckets around this time. */
 #define ORIGIN (INT64_C(1764038000) * SECOND)
 
 const char *const model_kinds[MODEL_KINDS] = {"mail", "payment.notify", "x"};
@@ -67,7 +67,7 @@ void model_key_text(int key, char text[8])
 	text[2] = '\0';
 }
 
-/* The payload is computed from the id, so that a payload of another timer is noticed. */
+/* Computes the payload from the id, so that the test notices the payload of another timer. */
 void model_payload_fill(const struct model_timer *timer, unsigned char *bytes)
 {
 	for (uint32_t i = 0; i < timer->payload_bytes; i++)
@@ -172,7 +172,7 @@ static int32_t expect_old(struct model_state *state, const struct tw_durable_op 
 	return TW_DURABLE_DONE;
 }
 
-/* The memory that the rows of a batch point to. */
+/* Memory to which the rows of a batch point. */
 struct bytes {
 	char keys[MODEL_BATCH][8];
 	unsigned char payloads[MODEL_BATCH][MODEL_PAYLOAD];
@@ -192,12 +192,18 @@ static void put_choose(struct model *model, struct tw_durable_op *op, struct mod
 		.payload_bytes = (uint32_t)random_below(random, MODEL_PAYLOAD + 1),
 		.key = random_below(random, 8) == 0 ? (int)random_below(random, MODEL_KEYS) : -1,
 	};
-	/* A timer that ran before it was stored has a deadline in another bucket than its id. */
+	/*
+	 * Now and then the timer ran before it was stored. Then its deadline is in another bucket
+	 * than its id.
+	 */
 	if (random_below(random, 16) == 0) {
 		timer->attempt = 1;
 		timer->due_ns = due_choose(model);
 	}
-	/* Sends a timer again under its id, as a caller does whose outcome was unknown. */
+	/*
+	 * Now and then schedules a timer again under its id, as a caller does that received an
+	 * unknown outcome.
+	 */
 	if (random_below(random, 16) == 0 && model->next.count > 0)
 		timer->id = model->next.timers[random_below(random, model->next.count)].id;
 	model_payload_fill(timer, bytes->payloads[at]);
@@ -224,7 +230,9 @@ static void old_choose(struct model *model, struct tw_durable_op *op)
 	op->row.id = (struct tw_durable_id){1, 1 + random_below(&model->random, 1000)};
 	if (state->count > 0 && random_below(&model->random, 32) != 0)
 		op->row.id = state->timers[random_below(&model->random, state->count)].id;
-	/* Chooses a timer that has ended. Its rows may not be completely gone. */
+	/*
+	 * Now and then chooses a timer that has ended. Some of its rows may still be in the file.
+	 */
 	if (model->gone_count > 0 && random_below(&model->random, 8) == 0)
 		op->row.id = model->gone[random_below(&model->random, model->gone_count < MODEL_GONE
 									      ? model->gone_count
@@ -247,7 +255,7 @@ static uint32_t type_choose(struct model *model, bool puts)
 	return types[random_below(&model->random, sizeof(types) / sizeof(types[0]))];
 }
 
-/* What the store must return. */
+/* The results that the store must return. */
 struct answer {
 	int32_t outcome;
 	struct tw_durable_id id;
@@ -277,7 +285,10 @@ static int batch_choose(struct model *model, struct tw_durable_op *ops, struct a
 	return count;
 }
 
-/* A commit that changes nothing need not sync, so a trim before it may still be lost. */
+/*
+ * Returns whether a commit changes anything. If it does not, it need not sync, so a trim before it
+ * may still be lost.
+ */
 static bool changed(const struct tw_durable_op *ops, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -308,7 +319,10 @@ static void answers_compare(struct model *model, const struct tw_durable_op *ops
 	}
 }
 
-/* After two codes, -EAGAIN and -ENOSPC, nothing was done. */
+/*
+ * Returns whether the store may have made the commit. After two codes, -EAGAIN and -ENOSPC, it did
+ * nothing.
+ */
 static bool unknown_after(int result)
 {
 	return result != 0 && result != -EAGAIN && result != -ENOSPC;

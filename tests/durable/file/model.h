@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store under test, and a model with the rows that the store must hold. Operations are chosen at
- * random and made through the store's ops table. If the commit succeeds, they are made in the model
- * too. If it fails, the store may hold the state before or after the commit, and no state between.
+ * A store under test, and a model with the rows that the store must hold. The model chooses
+ * operations at random, and makes them through the store's table of functions (`ops`). If the
+ * commit succeeds, it makes them in itself too. If it fails, the store may hold the state before or
+ * after the commit, but no state in between.
  */
 #ifndef TESTS_DURABLE_MODEL_H
 #define TESTS_DURABLE_MODEL_H
@@ -14,9 +15,9 @@
 #include <tickwheel/durable_file.h>
 
 enum {
-	MODEL_TIMERS = 512, /* a model has room for so many */
-	MODEL_BATCH = 24,   /* most operations in a commit */
-	MODEL_KEYS = 8,     /* keys: "k0" to "k7" */
+	MODEL_TIMERS = 512, /* the most timers that a model can have */
+	MODEL_BATCH = 24,   /* the most operations in a commit */
+	MODEL_KEYS = 8,     /* the number of keys, "k0" to "k7" */
 	MODEL_KINDS = 3,
 	MODEL_PAYLOAD = 128,
 	MODEL_GONE = 16,
@@ -38,23 +39,23 @@ struct model_state {
 };
 
 struct model {
-	struct tw_durable_id gone[MODEL_GONE]; /* ids of timers that ended */
+	struct tw_durable_id gone[MODEL_GONE]; /* the ids of timers that have ended */
 	size_t gone_count;
-	/* the acknowledged state, and the state with the last commit */
+	/* `now` is the acknowledged state; `next` includes the last commit */
 	struct model_state now, next;
-	/* the last commit failed: the store has one of the two states */
+	/* whether the last commit failed; then the store has one of the two states */
 	bool unknown;
 	struct model_state before; /* the state before the last trim */
-	bool trimmed;              /* the last change was a trim, which may be lost */
+	bool trimmed;              /* whether the last change was a trim, which may be lost */
 	struct random random;
 	const char *path;
 	struct tw_durable_store store;
 	struct tw_durable_opened opened;
-	/* the next to use and their end; the greatest ever seen */
+	/* the next serial to use, the end of the reserved ones, the greatest ever seen */
 	uint64_t serial, serials_end, serial_top;
 	int64_t now_ns;
 	bool open;
-	char failure[200]; /* "": no failure */
+	char failure[200]; /* what was wrong first; "": nothing */
 };
 
 void model_init(struct model *model, const char *path, uint64_t seed);
@@ -62,18 +63,24 @@ void model_init(struct model *model, const char *path, uint64_t seed);
 int model_open(struct model *model);
 void model_close(struct model *model, bool clean);
 /*
- * Makes one random commit, with upkeep. Now and then it also removes dead letters, or stores a
- * clock. Returns the store's code.
+ * Makes one random commit, then calls the store's upkeep. Now and then also removes dead letters,
+ * or stores a clock. Returns the store's code.
  */
 int model_commit(struct model *model);
-/* Makes a random commit without new timers, with upkeep. */
+/*
+ * Makes a random commit without new timers, then calls the store's upkeep. Returns the store's
+ * code.
+ */
 int model_commit_ends(struct model *model);
-/* Compares everything in the store with the model. Returns false if they differ: see `failure`. */
+/*
+ * Compares everything in the store with the model. Returns false if they differ, and describes the
+ * difference in `failure`.
+ */
 bool model_check(struct model *model);
 
 extern const char *const model_kinds[MODEL_KINDS];
 
-/* For model_check.c, which compares the store with the model. */
+/* Functions for model_check.c, which compares the store with the model. */
 
 /* Records the first failure. Returns false. */
 bool model_fail(struct model *model, const char *format, ...);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A walk over the rows of a store. */
+/* The state of a walk over the rows of a store. */
 struct walk {
 	struct model *model;
 	struct model_state *state;
@@ -62,7 +62,7 @@ static int walk_row(void *to, const struct tw_durable_row *row)
 	return row_compare(walk, row) ? 0 : -ECANCELED;
 }
 
-/* Loads all timers, a random number in each call. */
+/* Loads all timers, in calls that each return a random number of them. */
 static int walk_near(struct walk *walk)
 {
 	struct model *model = walk->model;
@@ -155,7 +155,7 @@ static bool state_check(struct model *model, struct model_state *state)
 	return finds_check(&walk) && clock_check(model, state) && model->failure[0] == '\0';
 }
 
-/* Checks whether the store has this state. If so, it is the state from now on. */
+/* Checks whether the store has this state. If it does, the model takes this state as its own. */
 static bool state_settle(struct model *model, struct model_state *state)
 {
 	model->failure[0] = '\0';

@@ -2,9 +2,9 @@
 /*
  * The claims of a process on its files. The test uses numbers instead of files.
  *
- * Seen to fail with these defects: claims whose places are never free again (5,000 files in turn);
- * a claim that looks at the other places before it is written (two threads then both have the
- * file); a drop that is left out.
+ * Seen to fail with these defects: twi_claim_drop() frees no place, so that 5,000 files in turn
+ * find none; twi_claim_take() looks at the other places before it writes its own claim, so that two
+ * threads both get the file; a claim is not dropped where it must be.
  */
 #include "check.h"
 #include "slowdown.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the file stores for kinds that count elapsed time: the clock, and a near window for some
- * kinds only. Also: a file of version 1, which has no such table.
+ * Tests what the file does for kinds that count elapsed time: it stores a clock, and loads near
+ * timers of some kinds only. Also: a file of version 1, which has no table for the clock.
  *
- * Seen to fail with these defects: a migration that leaves the table out, or the version; a clock
- * that is not synced, or read without its checksum; a window that returns all kinds.
+ * Seen to fail with these defects: the migration from version 1 does not create the table, or does
+ * not change the version; the clock is not synced; the clock is read without a check of its
+ * checksum; a load of near timers returns all kinds.
  */
 #include "check.h"
 #include "model.h"
@@ -79,7 +80,7 @@ Test(clock, the_last_one_is_kept, .init = setup, .fini = teardown)
 	check_int(store.ops->clock_set(store.store, &first), 0);
 	check_clock(&first);
 	check_int(store.ops->clock_set(store.store, &second), 0);
-	/* The close is not clean, as after a crash. */
+	/* Closes in a way that is not clean, as after a crash. */
 	store.ops->close(store.store, 0);
 	check_int(try_open(), 0);
 	check_clock(&second);
@@ -116,7 +117,7 @@ Test(clock, a_damaged_one_is_found, .init = setup, .fini = teardown)
 	check_int(try_open(), 0);
 }
 
-/* Records the serials and the kinds of the rows that were returned. */
+/* Records the serials and the kinds of the rows that the store returned. */
 struct given {
 	uint64_t serials[8];
 	uint32_t kinds[8];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files with damaged bytes, truncated files, and random bytes. Calls may return -EUCLEAN, and may
- * miss rows whose pages are gone. If a page of stored ends is gone, their timers may return. But
- * each row that the store returns must be as it was put, and nothing may crash.
+ * omit rows whose pages are gone. If a page of stored ends is gone, the timers that had ended may
+ * be there again. But each row that the store returns must be as it was put, and nothing may crash.
  *
- * Seen to fail with these defects: a row that is read without its checksum; a checksum that leaves
- * out the deadline.
+ * Seen to fail with these defects: a row is read without a check of its checksum; a row's checksum
+ * does not cover the deadline.
  */
 #include "check.h"
 #include "model.h"
@@ -30,7 +30,7 @@ static char directory[64], path[80];
 static unsigned char *whole, *damaged;
 static size_t length;
 static struct model model, copy;
-/* All timers that have ever been pending. */
+/* All timers that have ever been pending in the model. */
 static struct model_timer seen[SEEN_MAX];
 static size_t seen_count;
 
@@ -126,7 +126,7 @@ static const struct model_timer *find(const struct model_timer *timers, size_t c
 	return NULL;
 }
 
-/* A returned row must be one of the model's, or one that ended, byte for byte. */
+/* Checks that a returned row is one of the model's, or one that has ended, byte for byte. */
 static int judge(void *to, const struct tw_durable_row *row)
 {
 	const struct model_timer *now = find(model.now.timers, model.now.count, row);
@@ -139,7 +139,7 @@ static int judge(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* Opens the file, reads all rows, and writes some. Returns the first code. */
+/* Opens the file, reads all rows, and writes some. Returns the first code other than 0. */
 static int use(struct judged *judged)
 {
 	int result, walked;
@@ -250,8 +250,8 @@ Test(damage, flipped_bit_in_a_payload_is_seen, .init = setup, .fini = teardown)
 }
 
 /*
- * Changes a column without changing the checksum. Only rows with a small attempt number stay in
- * range.
+ * Changes a column and leaves the row's checksum as it is. It changes only rows with a small
+ * attempt number, so that the new values stay in range.
  */
 static void column_change(const char *sql)
 {

@@ -69,7 +69,10 @@ static int rows(sqlite3 *db)
 	return count;
 }
 
-/* Stops at each call in turn. Returns how many of these runs lost acknowledged rows. */
+/*
+ * Ends the process or the power at each call in turn. Returns how many of these runs lost
+ * acknowledged rows.
+ */
 static int losses(const char *settings, enum disk_loss loss)
 {
 	bool struck = true;
@@ -108,8 +111,8 @@ Test(disk, commits_without_sync_are_lost_with_the_power_only, .init = setup, .fi
 }
 
 /*
- * SQLite alone takes the end of the log, which is readable but never durable, for committed, and
- * appends to it.
+ * Shows the trap. After a failed sync, the end of the log is readable but never durable. SQLite
+ * alone takes it for committed, and appends to it.
  */
 Test(disk, sqlite_alone_loses_commits_after_a_failed_sync, .init = setup, .fini = teardown)
 {

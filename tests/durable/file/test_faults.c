@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The n-th call of a kind fails, for all n. Each code of the store must be true. After 0 the commit
- * is durable. After -EAGAIN and -ENOSPC it did nothing. After any other code either is possible,
- * and the store accepts no further commit.
+ * The n-th call of a kind to the disk fails, for all n. What the store returns must be true. If a
+ * commit returns 0, it is durable. If it returns -EAGAIN or -ENOSPC, it did nothing. If it returns
+ * another code, it may have been made or not, and the store accepts no further commit: it is
+ * frozen.
  *
- * Seen to fail with these defects: a full disk that freezes the store; a failed write that does
- * not; a rollback after which the bounds of the inbox are not read again; a failed read during the
- * removal of dead letters that does not freeze the store.
+ * Seen to fail with these defects: a full disk freezes the store; a failed write does not freeze
+ * it; after a rollback the store does not read the bounds of its inbox again; a failed read during
+ * the removal of dead letters does not freeze it.
  */
 #include "check.h"
 #include "cycle.h"
@@ -91,7 +92,9 @@ Test(faults, read_that_fails)
 	fail_everywhere(DISK_READ, DISK_SHORT, false);
 }
 
-/* The disk is full from some call on. Ends must still be written, and new timers refused. */
+/*
+ * From some call on the disk is full. Ends must still be written, and new timers must be refused.
+ */
 Test(faults, full_disk_lets_ends_go_on)
 {
 	int refused = 0;

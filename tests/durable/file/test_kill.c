@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kill -9 at each test point of the store: before and after each step of a commit, a move, a move
- * out of the inbox, a burial, a checkpoint, the recovery of the log, an open and a close. A child
- * uses the store and keeps the model in memory that the parent shares. The parent opens the store
- * after the child's end, and compares.
+ * Ends a process with kill -9 at each test point of the store. These points are before and after
+ * each step of a commit, a move, a move out of the inbox, a burial, a checkpoint, the recovery of
+ * the log, an open and a close. A child uses the store, and keeps the model in memory that it
+ * shares with its parent. After the child's end, the parent opens the store and compares it with
+ * the model.
  *
- * Seen to fail with these defects: a moved row that stays; serials that are reserved without a
- * commit.
+ * Seen to fail with these defects: a move does not delete the old row; serials are reserved without
+ * a commit.
  */
 #include "check.h"
 #include "model.h"
@@ -27,7 +28,8 @@ enum {
 
 static char directory[64], path[80];
 static struct model *model;
-static uint64_t passed, kill_at; /* 0: the child is never killed */
+/* how many test points were passed, and at which one the child is killed; 0: at none */
+static uint64_t passed, kill_at;
 
 void twi_test_point(const char *name)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random operations on a real file against a model. Each session ends with a clean close or
- * suddenly.
+ * Random operations on a real file against a model. Each session ends with a clean close, or with a
+ * close that is not clean.
  *
- * Seen to fail with these defects: a move that leaves its old row or its pointer; a delete that
- * leaves the key; a row in two tables; an id that is put twice; a load out of order.
+ * Seen to fail with these defects: a move does not delete the old row, or does not write its
+ * pointer; a delete leaves the key; a row is in two tables; an id is put twice; a load returns rows
+ * out of order.
  */
 #include "check.h"
 #include "model.h"

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two walks in order of deadline, one slice at a time, while timers come, move and end. Each slice
- * is compared with what a model has after the walk's last row. The walks want different kinds, and
- * the buckets have more timers than a plan (plan.h) keeps.
+ * Two walks load timers in the order of their deadlines, one slice at a time, while timers are put,
+ * moved and ended. The test compares each slice with the rows that a model has after the walk's
+ * last row. The walks ask for different kinds. The buckets have more timers than a plan (plan.h)
+ * can keep.
  *
- * Seen to fail with these defects: a new or moved timer that is not added to the plan; a timer
- * returned twice that moved away and came back; a timer returned at its old deadline; rows lost
- * that a walk had planned when it was ended early; a plan that was cut and counts as whole; a walk
- * that takes over the other walk's plan ahead of it; a slice that ends early because timers of its
- * plan have ended.
+ * Seen to fail with these defects:
+ * - a new or moved timer is not added to the plan;
+ * - a timer that moved away and came back is returned twice;
+ * - a timer is returned at its old deadline;
+ * - rows that were in the plan of a walk are lost when the walk is ended early;
+ * - a plan that was cut counts as whole;
+ * - a walk uses the other walk's plan, which begins after the walk's position;
+ * - a slice ends early because timers of its plan have ended.
  */
 #include "check.h"
 #include "random.h"
@@ -28,7 +32,7 @@ enum {
 	BATCH = 12,
 	SLICE = 50,
 	WALKS = 2,
-	KINDS = 3, /* the last kind is in the file, but the walks do not know it */
+	KINDS = 3, /* the file has one more kind, which the walks do not know */
 	KNOWN = 2,
 	PAYLOAD = 100,
 	STOP = -EXFULL,
@@ -45,7 +49,7 @@ struct timer {
 	bool pending;
 };
 
-/* The position of a walk, and what its last slice returned. */
+/* The position of a walk, and the rows of its last slice. */
 struct walk {
 	unsigned char kinds[KNOWN];
 	bool begun;
@@ -102,13 +106,16 @@ static uint64_t below(uint64_t limit)
 	return random_below(&randomness, limit);
 }
 
-/* Deadlines are multiples of half a second, so some are equal. */
+/* Returns a deadline. Deadlines are multiples of half a second, so some are equal. */
 static int64_t due_random(void)
 {
 	return BEGIN_NS + (int64_t)below((uint64_t)(SPAN_NS / SECOND) * 2) * (SECOND / 2);
 }
 
-/* Some payloads are too long for the store to copy while it reads the slice. */
+/*
+ * Returns the length of a timer's payload. Some are too long for the store to copy while it reads
+ * the slice.
+ */
 static uint32_t payload_of(struct tw_durable_id id)
 {
 	return (uint32_t)(id.serial * 7 % PAYLOAD);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which paths an open accepts, and how many processes may have a store open. Each rejection must
- * return its code, and must leave the file as it was.
+ * Tests which paths an open accepts, and that only one process may have a store open. An open that
+ * is rejected must return its code, and must leave the file as it was.
  *
- * Seen to fail with these defects: a store without a claim; a lock that is dropped by a second
- * open; a mode of 0644; a foreign database that is turned into a store.
+ * Seen to fail with these defects: the store makes no claim in the process (file/claim.h); a second
+ * open drops the lock of the first; the file has the mode 0644; an open turns a foreign database
+ * into a store.
  */
 #include "check.h"
 #include "model.h"
@@ -224,7 +225,10 @@ static int open_elsewhere(void)
 	return -WEXITSTATUS(status);
 }
 
-/* The second open of this process fails, and must not drop the lock. */
+/*
+ * A second open in this process fails, and must not drop the lock. So another process still finds
+ * the store busy.
+ */
 Test(open, in_another_process_is_busy, .init = setup, .fini = teardown)
 {
 	check_int(model_open(&model), 0);
@@ -284,7 +288,10 @@ Test(open, foreign_write_is_noticed, .init = setup, .fini = teardown)
 	check_int(model_commit(&model), -ESTALE);
 }
 
-/* A foreign writer holds its lock for long. The commit must do nothing, and can be tried again. */
+/*
+ * Another program holds its lock for long. The commit must do nothing, and the caller can try
+ * again.
+ */
 Test(open, foreign_lock_is_again, .init = setup, .fini = teardown)
 {
 	sqlite3 *db = NULL;
@@ -306,7 +313,10 @@ static int ignored(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* The store finds kinds by name: in another order, or unknown to this process. */
+/*
+ * The store finds kinds by name, if they come in another order, and if this process does not know
+ * some.
+ */
 Test(open, kinds_are_found_by_name, .init = setup, .fini = teardown)
 {
 	static const char *const turned[] = {"x", "new", "payment.notify", "mail"};
@@ -383,7 +393,7 @@ Test(open, a_damaged_mark_is_noticed, .init = setup, .fini = teardown)
 
 	check_int(open_at(path), 0);
 	for (int i = 0; i < 2; i++) {
-		/* First a wrong checksum, then a mark of a kind that does not exist. */
+		/* Writes first a wrong checksum, then a mark of a kind that does not exist. */
 		store = paused_open(kinds, 1, paused);
 		check_int(store.ops->pause(store.store, 0, 1), 0);
 		store.ops->close(store.store, 1);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process, or the machine, stops at each call that the store makes to the disk. Afterwards the
- * store must open, and must hold everything that was acknowledged. It must hold the last batch
- * either as a whole or not at all, and must not give out a serial twice.
+ * The process ends, or the power fails, at each call in turn that the store makes to the disk.
+ * Afterwards the store must open, and must hold everything that was acknowledged. It must hold the
+ * last batch as a whole or not at all, and must not use a serial twice.
  *
- * Seen to fail with these defects: a commit that does not sync; an open that does not sync the
- * directory; serials that are reserved without a commit; a pointer row that is not written; a moved
- * row that stays; a clock that is stored without a sync; dead letters that are removed in two
- * commits.
+ * Seen to fail with these defects: a commit does not sync; an open does not sync the directory;
+ * serials are reserved without a commit; a move does not write its pointer row, or does not delete
+ * the old row; the clock is stored without a sync; dead letters are removed in two commits.
  */
 #include "check.h"
 #include "cycle.h"
@@ -21,7 +20,10 @@ enum {
 
 static struct cycle cycle;
 
-/* How many calls lie between two stops. In the long form it is 1. */
+/*
+ * Returns the step from one tested call to the disk to the next: 1 if the test ends at every call.
+ * The environment variable TESTS_DURABLE_STRIDE sets it.
+ */
 static uint64_t stride(void)
 {
 	const char *text = getenv("TESTS_DURABLE_STRIDE");
@@ -66,8 +68,8 @@ Test(power, torn_and_reordered_writes_lose_nothing_acknowledged)
 
 /*
  * A failed sync leaves data that is readable but never durable. The next open must not build on it.
- * Seen to fail with these defects: an open that does not empty the log; a store that continues
- * after the failure.
+ * Seen to fail with these defects: the open does not empty the log; the store accepts commits after
+ * the failure.
  */
 Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 {
@@ -86,10 +88,10 @@ Test(power, failed_sync_and_later_loss_lose_nothing_acknowledged)
 }
 
 /*
- * After a failed sync the next open stops at each of its calls. What it has copied into the
- * database by then may be durable, while the log that it was copied from may not be.
+ * After a failed sync, the power fails again at each call in turn of the next open. The pages that
+ * this open has already copied from the log into the database may be durable, while the log is not.
  *
- * Seen to fail with this defect: an open that does not write the log again.
+ * Seen to fail with this defect: the open does not write the log again.
  */
 Test(power, failed_sync_and_loss_in_the_next_open_lose_nothing_acknowledged)
 {
@@ -116,7 +118,10 @@ Test(power, failed_sync_and_loss_in_the_next_open_lose_nothing_acknowledged)
 	cycle_destroy(&cycle);
 }
 
-/* The power fails after the commit was refused, so the refused batch may be in the store. */
+/*
+ * The commit returns an error, and then the power fails. The store may have the batch, but only as
+ * a whole.
+ */
 Test(power, commit_whose_sync_failed_is_there_as_a_whole_or_not)
 {
 	bool struck = true;
@@ -138,7 +143,7 @@ enum { LETTERS = 6, LEFT = 2 };
 
 #define BEGIN_NS (INT64_C(27600000) * 64 * 1000000000)
 
-/* Dead letter i ended at nanosecond i. */
+/* Makes dead letters. Letter i ended at nanosecond i. */
 static void letters_bury(struct tw_durable_store *store)
 {
 	uint64_t serial;
@@ -185,8 +190,8 @@ static struct tw_durable_store store_open(const char *path)
 }
 
 /*
- * The trim removes two letters by their age, and two more by the limit on their number. Returns
- * false if the disk did not die.
+ * Removes dead letters by a trim, during which the disk dies. The trim removes two letters by their
+ * age, and two more by the limit on their number. Returns false if the disk did not die.
  */
 static bool trim_dies(uint64_t nth)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of an old state prevents the log from starting again. The store reports the log's
- * length, continues, and reuses the log when the reader has ended.
+ * While a reader uses an old state of the database, SQLite's log cannot be written again from its
+ * beginning, so it grows. The store must report the log's length, must continue to work, and must
+ * reuse the log when the reader has ended.
  *
- * Seen to fail with these defects: a length that counts only what was written since the last
- * checkpoint; a length that stays when the reader has ended and nothing more is written.
+ * Seen to fail with these defects: the reported length counts only what was written since the last
+ * checkpoint; the reported length stays the same if the reader has ended and nothing more is
+ * written.
  */
 #include "check.h"
 #include "model.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file removes dead letters by their age, and the oldest ones beyond a number.
+ * The file removes dead letters that are older than a bound, and the oldest ones if there are more
+ * than a number.
  *
- * Seen to fail with these defects: an order by the id instead of the end; a count that includes
- * letters removed by age; more removals than the call may make; a removal that a reopen undoes.
+ * Seen to fail with these defects: letters are removed in the order of their ids instead of their
+ * ends; the count still includes letters that were removed by age; a call removes more letters than
+ * it may; a removal is undone by a reopen.
  */
 #include "check.h"
 #include "model.h"
@@ -54,7 +56,7 @@ static struct tw_durable_id id_of(int number)
 				      serial + (uint64_t)number};
 }
 
-/* Buries a letter that ended at second `at`. Letters with smaller numbers have smaller ids. */
+/* Buries a letter that ended at second `at`. A letter with a smaller number has a smaller id. */
 static void bury(int number, int64_t at)
 {
 	struct tw_durable_op ops[2] = {
@@ -86,7 +88,7 @@ static int count_one(void *to, const struct tw_durable_row *row)
 	return 0;
 }
 
-/* The letters 0 to `count` - 1 must be left. */
+/* Checks that the letters 0 to `count` - 1 are left. */
 static void check_left(int count)
 {
 	int numbers[LETTERS + 2] = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults. A connection breaks, before or after its request took effect, or the request is left over
- * and takes effect later. A process dies. A process stands still, or is cut off, beyond the time of
- * its session. The server restarts.
+ * Steps that are faults. A connection breaks, before or after its request took effect. Or the
+ * request is left over in the server, and takes effect later. A process dies. A process stands
+ * still, or has no connection, for longer than the time of its session. The server restarts.
  */
 #include "rules.h"
 #include "server.h"
@@ -19,8 +19,8 @@ static struct state *fault(struct steps *steps, enum step step, int p)
 }
 
 /*
- * The server would refuse a request whose number is already written. So such a request need not be
- * kept.
+ * Returns whether the server could still do the request later. It would refuse a request whose
+ * number is already written.
  */
 static bool can_be_left_over(const struct process *process)
 {
@@ -38,7 +38,7 @@ static void leave_over(struct process *process, enum phase phase)
 	process->orphan_session = process->session;
 }
 
-/* A connection that breaks between two requests does no harm. */
+/* Breaks a connection between two requests, which does no harm. */
 static void cut(struct process *process)
 {
 	if (process->request.phase == PHASE_NONE)
@@ -48,7 +48,7 @@ static void cut(struct process *process)
 	process->request.claimed = 0;
 }
 
-/* The process loses its memory. Its successor on the machine needs a new session. */
+/* Ends a process, which loses its memory. Its successor on the same machine needs a new session. */
 static void crash(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -119,7 +119,7 @@ static void pause_steps(struct steps *steps, int p)
 	if (process->session == 0 || process->lost != 0)
 		return;
 	pause_beyond(fault(steps, STEP_PAUSE, p), p);
-	/* If RULE_LEASE_FROM_SENDING holds, a late reply changes nothing, so it is no step. */
+	/* While RULE_LEASE_FROM_SENDING holds, a late reply changes nothing, so it is no step. */
 	if (process->lease != 0 && !rule_holds(RULE_LEASE_FROM_SENDING)) {
 		to = fault(steps, STEP_PAUSE_REPLY, p);
 		to->process[p].late_reply = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The I/O loop of a process, with one request in flight. After a broken connection it connects
- * again, finds out how the request ended, and reads the rows of its session before it sends the
- * next request.
+ * The I/O loop of a process, which sends one request at a time. After a broken connection it
+ * connects again, finds out how the request ended, and reads the rows of its session before it
+ * sends the next request.
  */
 #include "options.h"
 #include "rules.h"
@@ -42,8 +42,8 @@ static int op_add(uint8_t *ops, int count, enum op op)
 }
 
 /*
- * Lists the operations that a batch can have for a timer. START may be missing, because the timeout
- * may not have come yet.
+ * Lists the operations that a batch can have for a timer. START may be missing, because the timer's
+ * timeout in the engine may not have expired yet.
  */
 static int choices_of(const struct process *process, int t, uint8_t *ops)
 {
@@ -98,8 +98,8 @@ static void op_send(struct process *process, int t, enum op op)
 }
 
 /*
- * Writes the next number. The server refuses smaller numbers, so a request that was left over can
- * no longer be done.
+ * Writes the next request number to the session's row. The server refuses smaller numbers, so it
+ * does no request that was left over.
  */
 static void number_next(struct process *process)
 {
@@ -141,7 +141,11 @@ static void send_steps(struct steps *steps, int p)
 	}
 }
 
-/* A claim from the beginning helps if a row is free. A quick claim cannot know whether one is. */
+/*
+ * Adds the step of a claim, if the claim could find a row. With RULE_FULL_CLAIM that is so if a row
+ * is free. Without it, the process cannot know whether a row is free, and only its first claim
+ * begins at the first row.
+ */
 static void claim_steps(struct steps *steps, int p)
 {
 	const struct process *process = &steps->from->process[p];
@@ -152,7 +156,9 @@ static void claim_steps(struct steps *steps, int p)
 		request_send(steps_add(steps, STEP_CLAIM, p, 0), p, REQUEST_CLAIM);
 }
 
-/* Commits. The reply comes at once, because no other process depends on the moment of the reply. */
+/*
+ * Commits the request. The reply comes at once, because no other process depends on when it comes.
+ */
 static void commit(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -183,8 +189,8 @@ static void session_over(struct state *state, int p)
 }
 
 /*
- * The session's row says that the request is written. The process then reads all rows of its
- * session again, because the reply with the rows of a claim is lost.
+ * Handles that the session's row shows the request as written. The process then reads all rows of
+ * its session again, because the reply with the rows of a claim is lost.
  */
 static void found_done(struct state *state, int p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of the protocol. A run can leave out one of them, to see that the checks find what
- * breaks.
+ * The rules of the protocol. A run of the search can leave out one rule, to see that the checks
+ * find which property breaks.
  */
 #ifndef PROTOCOL_RULES_H
 #define PROTOCOL_RULES_H

@@ -6,7 +6,7 @@
 #include "server.h"
 #include "steps.h"
 
-/* Returns the fence of the start, which the callback receives. */
+/* Returns the fence that the start of the run has, and that the callback receives. */
 static uint8_t fence_of(const struct state *state, int p, int t)
 {
 	const struct process *process = &state->process[p];
@@ -34,7 +34,8 @@ static void begin(struct state *state, int p, int t)
 }
 
 /*
- * Whether the process knows that its session, under which it has claimed the timer, has not ended.
+ * Returns whether the process knows that the session under which it has claimed the timer has not
+ * ended.
  */
 static bool lease(const struct process *process, const struct memory *memory)
 {
@@ -63,7 +64,10 @@ static void begin_steps(struct steps *steps, int p, int t)
 		steps_add(steps, STEP_NO_RUN, p, t)->process[p].memory[t].state = MEMORY_NONE;
 }
 
-/* Returns the state of a timer after its run. A timer that ended before it was stored is gone. */
+/*
+ * Returns the state of a timer in memory after its run. A timer that ended before it was stored
+ * leaves the memory.
+ */
 static enum memory_state ended(uint8_t state)
 {
 	switch ((enum memory_state)state) {
@@ -86,7 +90,10 @@ static struct state *end_add(struct steps *steps, enum step step, int p, int t)
 	return to;
 }
 
-/* The run's own transaction: makes its effect, and deletes its row if the session still has it. */
+/*
+ * Makes the run's own transaction: makes its effect, and deletes its row if the session still has
+ * the row.
+ */
 static void finish_in(struct state *state, int t, uint8_t session)
 {
 	bool there = state->row[t].state == ROW_PRESENT;
@@ -98,7 +105,10 @@ static void finish_in(struct state *state, int t, uint8_t session)
 		server_row_delete(state, t);
 }
 
-/* A row that is not stored yet looks like a row that another run has deleted. */
+/*
+ * Returns whether the run may end its timer in its own transaction. A row that is not stored yet
+ * looks like a row that another run has deleted.
+ */
 static bool can_finish_in(uint8_t state)
 {
 	return state == MEMORY_RUNNING ||

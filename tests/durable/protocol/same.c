@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Removes differences that cannot matter to what follows: sessions without rows, the numbers of
- * sessions, and which of two equal processes is which. The numbers of sessions do matter if they
- * are the fences.
+ * Removes differences between states that cannot matter for later steps: sessions without rows, the
+ * numbers of sessions, and the order of two processes that are alike. The numbers of sessions do
+ * matter if they are the fences.
  */
 #include "same.h"
 
@@ -80,7 +80,10 @@ static void memory_names(const struct state *state, struct process *process, int
 	name_pass(state, &process->orphan.named[t]);
 }
 
-/* The server refuses requests left over by a dead session, unless it has begun them. */
+/*
+ * Drops requests that a dead session has left over. The server refuses them, unless it has begun
+ * them.
+ */
 static void orphans_end(struct state *state)
 {
 	for (int p = 0; p < PROCESSES; p++) {

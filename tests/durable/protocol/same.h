@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps all states that differ only in what cannot matter any more to one state. */
+/* Maps all states that differ only in something that can no longer matter to one state. */
 #ifndef PROTOCOL_SAME_H
 #define PROTOCOL_SAME_H
 
 #include "state.h"
 
-/* Returns the packed form of that one state. */
+/* Returns that one state for `state`, packed. */
 struct packed same_pack(const struct state *state);
 
 #endif

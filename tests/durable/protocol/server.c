@@ -22,7 +22,10 @@ void server_row_insert(struct state *state, int timer, uint8_t session, bool sta
 	};
 }
 
-/* If RULE_CLAIM_NUMBER is left out, claims have no number, and do not lock the session either. */
+/*
+ * Returns whether the request has a number. If RULE_CLAIM_NUMBER is left out, claims have no
+ * number, and do not lock the session either.
+ */
 static bool numbered(const struct request *request)
 {
 	return request->kind == REQUEST_BATCH || rule_holds(RULE_CLAIM_NUMBER);
@@ -194,8 +197,8 @@ void server_orphan_drop(struct process *process)
 }
 
 /*
- * Records that the request is written, and its outcomes. A request that was left over by the same
- * session can then no longer be done.
+ * Records in the session's row that the request is written, and its outcomes. From then on the
+ * server refuses a request that the same session has left over.
  */
 static void note_done(struct state *state, int p, const uint8_t *outcomes)
 {

@@ -12,7 +12,7 @@
 #include "steps.h"
 
 /*
- * The first statement of a request that had to wait, because another request that was left over had
+ * Adds the first statement of a request that had to wait, because a request that was left over had
  * locked the session.
  */
 static void begin_steps(struct steps *steps, int p)

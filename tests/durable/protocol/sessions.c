@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of a process for its session: heartbeats, a new session, and what the process drops. */
+/*
+ * The steps of a process for its session: heartbeats, and a new session, at which the process drops
+ * timers.
+ */
 #include "options.h"
 #include "rules.h"
 #include "steps.h"
 
-/* Only a heartbeat after a pause is a step. One that comes in time changes nothing. */
+/*
+ * Sends a heartbeat after a pause. A heartbeat that comes in time changes nothing, so it is no
+ * step.
+ */
 static void heartbeat(struct state *state, int p)
 {
 	struct process *process = &state->process[p];
@@ -33,8 +39,8 @@ static bool waits(uint8_t state)
 }
 
 /*
- * Drops all timers at once. With RULE_LEASE_OF_SESSION it makes no difference when they leave the
- * memory.
+ * Drops all waiting timers at once. With RULE_LEASE_OF_SESSION it makes no difference when they
+ * leave the memory.
  */
 static void drop_all(struct process *process)
 {

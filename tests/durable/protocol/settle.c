@@ -15,7 +15,10 @@ static void put_done(struct memory *memory)
 		memory->state = MEMORY_ENDED;
 }
 
-/* If this process cancelled the timer meanwhile, it stays cancelled. */
+/*
+ * Handles the outcome of a START. If this process cancelled the timer meanwhile, it stays
+ * cancelled.
+ */
 static void start_done(struct memory *memory, uint8_t outcome)
 {
 	if (memory->state != MEMORY_STARTING)
@@ -61,7 +64,10 @@ static void op_done(struct state *state, int p, int t, uint8_t outcome)
 	}
 }
 
-/* Runs that have begun continue. Timers that wait leave the memory. */
+/*
+ * Handles an operation of which the process does not know whether it was done. Runs that have begun
+ * continue. Timers that wait leave the memory.
+ */
 static void op_unknown(struct memory *memory, enum op op)
 {
 	switch (op) {
@@ -90,7 +96,10 @@ static void op_unknown(struct memory *memory, enum op op)
 	}
 }
 
-/* The next session writes again what the server does not have. */
+/*
+ * Handles an operation that was certainly not done. The next session sends it again, if the server
+ * does not have the row.
+ */
 static void op_refused(struct memory *memory, enum op op)
 {
 	switch (op) {
@@ -152,8 +161,9 @@ void settle_refused(struct state *state, int p)
 }
 
 /*
- * The process has claimed a row. If its own run of an older session still goes on, it gives the row
- * back. It does not take over a row that it is to give back, even if that run has ended meanwhile.
+ * Takes over a row that the process has claimed. If the process's own run of the timer under an
+ * older session has not ended, it gives the row back instead. It does not take over a row that it
+ * must give back, even if that run has ended meanwhile.
  */
 static void take(struct memory *memory, uint8_t session)
 {

@@ -5,13 +5,16 @@
 
 #include "state.h"
 
-/* The request is written. `outcomes` are those of its operations; NULL: the usual ones. */
+/*
+ * Called when the request is written. `outcomes` are those of its operations; NULL stands for the
+ * usual ones.
+ */
 void settle_done(struct state *state, int p, const uint8_t *outcomes);
-/* The session is over, and the request may be written or not. */
+/* Called when the session is over, and the request may be written or not. */
 void settle_unknown(struct state *state, int p);
-/* The session is over, and the request is certainly not written. */
+/* Called when the session is over, and the request is certainly not written. */
 void settle_refused(struct state *state, int p);
-/* The process has claimed these rows, and knows it. */
+/* Called when the process has learned that it has claimed these rows. */
 void settle_claimed(struct state *state, int p, uint8_t rows);
 
 #endif

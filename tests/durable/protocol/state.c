@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first state, and the packing of states: each field has as many bits as its values need. */
+/* Makes the first state. Packs states: each field takes as many bits as its values need. */
 #include "state.h"
 
 #include <stddef.h>

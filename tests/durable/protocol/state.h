@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A state of the model: the server, two processes, and what the checks remember of each timer.
+ * A state of the model: the server, two processes, and for each timer the facts that the checks
+ * need.
  *
  * Every field is one byte with a small value. So a state packs into a few 64-bit words (state.c),
  * and two equal states are equal in every byte.
@@ -25,15 +26,15 @@ enum {
 };
 
 enum session_state {
-	SESSION_GONE = 0, /* never begun, or its rows were freed */
+	SESSION_GONE = 0, /* it never began, or its rows were freed */
 	SESSION_ALIVE = 1,
-	SESSION_SILENT = 2, /* its time can end at any moment */
+	SESSION_SILENT = 2, /* its time may end at any moment */
 	SESSION_EXPIRED = 3,
 };
 
 enum row_state {
 	ROW_ABSENT = 0,
-	ROW_HIDDEN = 1, /* written by a transaction that has not committed */
+	ROW_HIDDEN = 1, /* it was written by a transaction that has not committed */
 	ROW_PRESENT = 2,
 };
 
@@ -43,12 +44,15 @@ enum op {
 	OP_PUT_STARTED = 2,
 	OP_START = 3,
 	OP_END = 4,
-	OP_BACK = 5,       /* gives a claimed row back */
-	OP_CANCEL = 6,     /* the timer is not in the memory of the canceller's process */
-	OP_CANCEL_OWN = 7, /* it was in that memory, and will not run there */
+	OP_BACK = 5,       /* give a claimed row back */
+	OP_CANCEL = 6,     /* cancel a timer that is not in the memory of the canceller's process */
+	OP_CANCEL_OWN = 7, /* cancel one that was in that memory, and will not run there */
 };
 
-/* A process assumes OUTCOME_USUAL if the session's row has no other outcome. */
+/*
+ * Outcomes of operations. If the session's row has no other outcome, the process assumes
+ * OUTCOME_USUAL.
+ */
 enum outcome {
 	OUTCOME_USUAL = 0,
 	OUTCOME_NOT_FOUND = 1,
@@ -66,9 +70,9 @@ enum request_kind {
 enum phase {
 	PHASE_NONE = 0,
 	PHASE_SENT = 1,
-	PHASE_BEGUN = 2, /* the server has read the session's row */
+	PHASE_BEGUN = 2, /* the server has read the session's row for it */
 	PHASE_REFUSED = 3,
-	PHASE_UNRESOLVED = 4, /* the connection broke; the process does not know the outcome */
+	PHASE_UNRESOLVED = 4, /* the connection broke, and the process does not know the outcome */
 };
 
 /* The state of a timer in the memory of a process. */
@@ -76,19 +80,22 @@ enum memory_state {
 	MEMORY_NONE = 0,
 	MEMORY_STAGED = 1,
 	MEMORY_STAGED_RUN = 2,
-	MEMORY_TAKEN = 3, /* its PUT is in the batch in flight */
+	MEMORY_TAKEN = 3, /* its PUT is in the batch that is being sent */
 	MEMORY_TAKEN_RUN = 4,
 	MEMORY_TAKEN_ENDED = 5,
 	MEMORY_KEPT = 6,
-	MEMORY_STARTING = 7, /* its START is in the batch in flight */
+	MEMORY_STARTING = 7, /* its START is in the batch that is being sent */
 	MEMORY_CONFIRMED = 8,
 	MEMORY_RUNNING = 9,
 	MEMORY_ENDED = 10,
 	MEMORY_ENDING = 11,
-	MEMORY_REVOKED = 12, /* cancelled here, but its row must still be deleted */
+	MEMORY_REVOKED = 12, /* cancelled by this process, but its row must still be deleted */
 };
 
-/* Something that the process must still ask for: a cancel, or giving a row back. */
+/*
+ * The progress of something that the process must ask the server for: a cancel, or to give a row
+ * back.
+ */
 enum wanted {
 	WANTED_NOT = 0,
 	WANTED = 1,
@@ -99,9 +106,9 @@ struct request {
 	uint8_t kind, phase;
 	uint8_t resent;
 	uint8_t ops[TIMERS];
-	/* For OP_END and OP_CANCEL_OWN: the session that the row must have. */
+	/* For OP_END and OP_CANCEL_OWN: the session under which the row must be claimed. */
 	uint8_t named[TIMERS];
-	/* Bit mask of the rows that a claim took. */
+	/* Bit mask of the rows that the claim took. */
 	uint8_t claimed;
 };
 
@@ -113,17 +120,19 @@ struct memory {
 };
 
 struct process {
-	uint8_t session;    /* 0: none */
-	uint8_t cut;        /* the connection is broken */
-	uint8_t lease;      /* runs may begin: the last accepted heartbeat was sent recently */
-	uint8_t lost;       /* it knows that it needs a new session */
-	uint8_t late_reply; /* the reply to a heartbeat that was sent a whole session's time ago */
-	uint8_t read_back;  /* it must read the rows of its session */
-	uint8_t marked;     /* its quick claims begin after all rows that are due soon */
-	uint8_t done;       /* server: the request in flight is written */
-	uint8_t outcomes[TIMERS]; /* server: the outcomes in the session's row */
+	uint8_t session; /* the number of its session; 0: none */
+	uint8_t cut;     /* whether the connection is broken */
+	/* whether runs may begin, because the last accepted heartbeat was sent recently */
+	uint8_t lease;
+	uint8_t lost; /* whether it knows that it needs a new session */
+	/* whether the reply to a heartbeat is missing that was sent a whole session's time ago */
+	uint8_t late_reply;
+	uint8_t read_back; /* whether it must read the rows of its session */
+	uint8_t marked;    /* whether its quick claims begin after all rows that are due soon */
+	uint8_t done;      /* kept by the server: whether the present request is written */
+	uint8_t outcomes[TIMERS]; /* kept by the server: the outcomes in the session's row */
 	struct request request;
-	/* A request of a broken connection. The server may still do it. */
+	/* A request of a broken connection, which the server may still do. */
 	struct request orphan;
 	uint8_t orphan_session;
 	struct memory memory[TIMERS];
@@ -131,22 +140,23 @@ struct process {
 
 struct row {
 	uint8_t state;
-	uint8_t session; /* 0: the row is free */
+	uint8_t session; /* the session that has claimed the row; 0: it is free */
 	uint8_t started;
-	uint8_t attempted; /* an attempt is counted */
-	uint8_t begun;     /* for the checks: a run of this start has begun */
+	uint8_t attempted; /* whether an attempt is counted */
+	uint8_t begun;     /* for the checks: whether a run after this start has begun */
 	uint8_t fence;
 };
 
-/* What the checks remember of a timer. */
+/* Facts about a timer that the checks need. */
 struct notes {
 	uint8_t scheduled;
 	uint8_t acknowledged;
-	uint8_t ran;   /* a run has ended */
-	uint8_t never; /* no run may begin */
+	uint8_t ran;   /* whether a run has ended */
+	uint8_t never; /* whether no run may begin any more */
 	uint8_t cancelled;
 	/*
-	 * how many runs may still begin: 1, and 1 more for each begun run whose row was taken away
+	 * how many runs may still begin: 1, plus 1 for each run that lost its row after it had
+	 * begun
 	 */
 	uint8_t runs_left;
 	uint8_t begun;
@@ -174,7 +184,7 @@ struct state state_first(uint8_t faults, uint8_t cancels);
 struct packed state_pack(const struct state *state);
 struct state state_unpack(const struct packed *packed);
 
-/* The server's time at which a timer is due: timer 0 later, timer 1 at once. */
+/* Returns the server's time at which a timer is due. Timer 0 is due later, timer 1 at once. */
 static inline uint8_t due_of(int timer)
 {
 	return timer == 0 ? 1 : 0;

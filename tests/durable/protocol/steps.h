@@ -51,7 +51,7 @@ enum step {
 
 struct next {
 	enum step step;
-	/* The process or session, and the timer; 0 if the step has none. */
+	/* The number of the process or session, and of the timer; 0 if the step has none. */
 	int actor, timer;
 	struct state state;
 };
@@ -62,10 +62,12 @@ struct steps {
 	struct next next[STEPS_MOST];
 };
 
-/* Adds a step, and returns its state: a copy of `from` that the caller changes. */
+/* Adds a step. Returns the state that it leads to: a copy of `from`, which the caller changes. */
 struct state *steps_add(struct steps *steps, enum step step, int actor, int timer);
 
-/* Lists all steps from a state, each with the property that it breaks. */
+/*
+ * Lists all steps from a state. The state that a step leads to names the property that it breaks.
+ */
 void steps_of(const struct state *from, struct steps *steps);
 
 static inline bool step_is_fault(enum step step)
@@ -73,13 +75,13 @@ static inline bool step_is_fault(enum step step)
 	return step >= STEP_BREAK;
 }
 
-/* Whether the step happens by itself. Faults and the steps of users need not happen. */
+/* Returns whether the step happens by itself. Faults and the steps of users need not happen. */
 static inline bool step_is_sure(enum step step)
 {
 	return step >= STEP_SEND && step < STEP_BREAK;
 }
 
-/* Each lists the steps of one part of the model. */
+/* Each of these functions lists the steps of one part of the model. */
 void user_steps(struct steps *steps);
 void io_steps(struct steps *steps);
 void session_steps(struct steps *steps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps of users: schedule, cancel, and a long transaction of a third program. */
+/* The steps of users: schedule, cancel, and a long transaction of another program. */
 #include "checks.h"
 #include "options.h"
 #include "steps.h"

@@ -7,7 +7,7 @@
 
 struct bench_redis bench_redis;
 
-/* Returns the server's time, or a time that a test has stopped. */
+/* Lua code that returns the server's time, or the time at which a test has stopped it. */
 static const char clock_text[] = "local function now_us()\n"
 				 "	local stands = redis.call('GET', KEYS[1] .. ':clock')\n"
 				 "	if stands then return tonumber(stands) end\n"

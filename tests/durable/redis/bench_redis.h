@@ -11,15 +11,15 @@
 
 struct bench_redis {
 	char prefix[32];
-	redisContext *connection; /* the test's own connection */
-	char notice[256];         /* the last notice of the store */
+	redisContext *connection; /* the test's own connection to the server */
+	char notice[256];         /* the text of the store's last notice */
 };
 
 extern struct bench_redis bench_redis;
 
 /*
- * Runs a command as redisCommand() does, with the same format. bench_key() gives names of keys.
- * Returns the number in the reply, or of its elements.
+ * Runs a command as redisCommand() does, with the same format. Returns the number in the reply or,
+ * if the reply is an array, the number of its elements. bench_key() returns names of keys.
  */
 int64_t bench_command(const char *format, ...);
 /* Returns the name of a key. It is valid for the next three calls. */

@@ -56,7 +56,9 @@ class Client:
 
 
 class Server:
-    """settings: more lines of redis.conf. Unless they change it, an acknowledged write survives a kill."""
+    """A server of Redis. `settings` are more lines for redis.conf. Unless these change it, an acknowledged
+    write survives a kill of the server.
+    """
 
     def __init__(self, settings=()):
         self.program, self.process, self.client = shutil.which("redis-server"), None, None

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers that cannot be used: each has its code, at the open or later, and no acknowledged timer is lost.
+"""Servers that cannot be used. For each, the open or a later call must return the right code, and no
+acknowledged timer may be lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -58,7 +59,7 @@ class Bad(unittest.TestCase):
         process.stdin.flush()
 
     def good(self, address, **more):
-        """Ten timers are scheduled and run."""
+        """Schedules ten timers, which must run."""
         with self.worker(address, **more) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 10\n")
@@ -80,7 +81,7 @@ class Bad(unittest.TestCase):
         self.good(server.address, TESTS_REDIS_PASSWORD="right")
 
     def test_a_server_elsewhere(self):
-        """127.0.0.2 is this machine, but the library cannot know it."""
+        """127.0.0.2 is this machine, but the library treats it as the address of another one."""
         server = self.server()
         for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
             proxy = Proxy(server.socket, None).start_tcp(host)
@@ -150,7 +151,9 @@ class Bad(unittest.TestCase):
         self.refused(errno.ENOSPC, server.address)
 
     def running(self, server, break_it, code):
-        """Ten timers are acknowledged, and then the set fails."""
+        """Schedules ten timers, which are acknowledged. Then breaks the server, so that the set fails with this
+        code.
+        """
         with self.worker(server.address) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 3600000\n")
@@ -176,7 +179,7 @@ class Bad(unittest.TestCase):
         self.running(server, lambda: server("SET", TIMERS, "x"), errno.EUCLEAN)
 
     def cut(self, server, break_it, mend):
-        """No timer is acknowledged meanwhile, and none is lost."""
+        """Breaks the server for a while. Meanwhile no timer may be acknowledged, and none may be lost."""
         with self.worker(server.address) as process:
             self.wait("w open\n")
             self.say(process, "schedule 10 job 3600000\n")
@@ -203,8 +206,8 @@ class Bad(unittest.TestCase):
         self.assertIn("READONLY", self.cut(server, lambda: server("REPLICAOF", "127.0.0.1", "1"), lambda: server("REPLICAOF", "NO", "ONE")))
 
     def test_a_server_that_cannot_save(self):
-        """Redis refuses writes after a failed snapshot. The snapshot fails, also for root, because its folder
-        is gone.
+        """After a failed snapshot, Redis refuses writes. The test removes the server's folder, so the snapshot
+        fails even for root.
         """
         server = self.server("dbfilename nowhere.rdb")
 
@@ -223,7 +226,7 @@ class Bad(unittest.TestCase):
         self.assertIn("MISCONF", self.cut(server, break_it, mend))
 
     def test_a_server_that_loads(self):
-        """The server answers while it loads its data, but rejects each command until then."""
+        """While the server loads its data, it answers, but rejects each command."""
         server = self.server("appendonly no", "enable-debug-command yes")
         for at in range(0, 200000, 10000):
             server.client.many([("SET", f"key{at + i}", "x" * 100) for i in range(10000)])

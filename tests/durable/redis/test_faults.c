@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cases that only Redis has: scripts that the server forgets, full memory, keys that others write,
- * a server that is emptied, commits of several scripts. Run the tests one at a time (-j1), because
- * they change the server's settings.
+ * Cases that only Redis has: the server forgets its scripts, its memory is full, other programs
+ * write its keys, it is emptied, and a commit needs several scripts. Run the tests one at a time
+ * (-j1), because they change the server's settings.
  *
- * Seen to fail with the defects of planted.py.
+ * Seen to fail with the defects that planted.py lists.
  */
 #include "bench_redis.h"
 
@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* One commit's operations, more than one script takes. */
+/* The operations of one commit: more than one script can do. */
 static struct tw_durable_op many[2500];
 
 static void many_make(enum tw_durable_op_type type, uint64_t first)
@@ -78,7 +78,7 @@ Test(faults, a_commit_of_several_scripts_keeps_its_outcomes, .init = bench_make,
 	check_int(bench_put(0, 9999, SECOND), TW_DURABLE_DONE);
 }
 
-/* The first script reached the server, the others did not. */
+/* The commit's first script reached the server, the others did not. */
 Test(faults, a_commit_that_is_done_in_part_goes_on, .init = bench_make, .fini = bench_end)
 {
 	struct twi_redis *store;
@@ -139,8 +139,8 @@ Test(faults, eviction_is_refused_at_the_open_and_later, .init = bench_make, .fin
 }
 
 /*
- * Another client has emptied the server. Each call must report it, and must not write into what
- * another process has created since.
+ * Another client has emptied the server. Each call must report that, and must not write to the keys
+ * that another process has created since.
  */
 Test(faults, an_emptied_server_is_noticed, .init = bench_make, .fini = bench_end)
 {
@@ -177,7 +177,7 @@ Test(faults, keys_that_others_have_changed_are_noticed, .init = bench_make, .fin
 	check_int(bench_server.count(BENCH_TIMERS), 1);
 	(void)bench_command("DEL %s", bench_key("dead"));
 	check_int(bench_do(0, &op), TW_DURABLE_DONE);
-	/* A row that is too short. */
+	/* Writes a row that is too short. */
 	check_int(bench_put(0, 2, SECOND), TW_DURABLE_DONE);
 	(void)bench_command("HSET %s %b short", bench_key("timer"), "\0\0\0\0\0\0\0\2", (size_t)8);
 	check_int(bench_cancel(0, 2), -EUCLEAN);
@@ -196,7 +196,10 @@ Test(faults, keys_of_other_programs_stay, .init = bench_make, .fini = bench_end)
 	check_int(bench_command("DEL other:%s", bench_redis.prefix), 1);
 }
 
-/* Serials follow the clock. So none repeats, even if a crash of the server loses a reservation. */
+/*
+ * Serials follow the clock, so that none is used twice even if a crash of the server loses a
+ * reservation.
+ */
 Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_store *store = &bench.stores[0];
@@ -294,8 +297,8 @@ Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini
 }
 
 /*
- * The state after a crash of a server that syncs once a second. The process ends its session and
- * begins a new one.
+ * The server is in the state after a crash, if it syncs its log once a second. The process must end
+ * its session and begin a new one.
  */
 Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
 {

@@ -4,7 +4,7 @@
 
 usage: test_machines.py WORKER [unittest's arguments]
 
-Seen to fail with the defects of planted.py.
+Seen to fail with the defects that planted.py lists.
 """
 import collections
 import os
@@ -35,8 +35,8 @@ class Machines(Base, unittest.TestCase):
         return str(self.socket(folder))
 
     def is_batch(self, data):
-        """Recognises a commit. Heartbeats and claims have fewer arguments, and queries have no number of a
-        batch.
+        """Returns whether the data is a commit. Heartbeats and claims have fewer arguments, and queries have no
+        batch number.
         """
         return b"EVALSHA" in data and len(data) > 1000
 
@@ -57,8 +57,8 @@ class Machines(Base, unittest.TestCase):
 class Everysec(Machines):
     """The server may lose what it has acknowledged within the last two seconds, but nothing older.
 
-    Seen to fail with this defect: after the kill, the server's files are replaced by those from before the
-    last load.
+    Seen to fail with this defect: after the kill, the server's files are replaced by older ones, from before
+    the last load.
     """
 
     settings = ["appendfsync everysec"]
@@ -66,7 +66,7 @@ class Everysec(Machines):
     def setUp(self):
         os.environ["TESTS_LEVEL"] = "2"
         self.addCleanup(os.environ.pop, "TESTS_LEVEL")
-        # What was acknowledged more than two seconds before a kill, and so must not be lost.
+        # The facts that were acknowledged more than two seconds before a kill, and so must not be lost.
         self.old = set()
         super().setUp()
 
@@ -75,8 +75,8 @@ class Everysec(Machines):
         return int(seconds) * 10 ** 6 + int(us)
 
     def server_kill(self):
-        """Measures the two seconds by the server's clock. A busy machine that delays the writes then also
-        delays the kill.
+        """Kills the server. Measures the two seconds by the server's clock, so that a busy machine which delays
+        the writes also delays the kill.
         """
         history, until = History(self.log), self.now_us() + 2 * 10 ** 6
         while self.now_us() < until:

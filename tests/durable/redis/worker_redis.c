@@ -22,7 +22,7 @@ int worker_store(const struct worker_place *place, struct tw_durable_store *ret_
 	return tw_durable_store_redis(&server, ret_store);
 }
 
-/* Redis has no such transaction: a run in Redis ends by itself. */
+/* Fails, because Redis has no such transaction: a run's own transaction cannot end its timer. */
 int worker_effect(const struct worker_place *place, const struct tw_durable_self *self,
 		  const char *id)
 {

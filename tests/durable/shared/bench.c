@@ -171,7 +171,7 @@ int bench_cancel(int number, uint64_t serial)
 	return bench_do(number, &op);
 }
 
-/* Store `number` sends no heartbeat, so its session ends. */
+/* Ends the session of store `number`: the store sends no heartbeat. */
 void bench_session_ends(int number)
 {
 	void *store = bench.stores[number].store;

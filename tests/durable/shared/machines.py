@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Processes that share timers, while they are killed and stopped, and their server and connections fail.
+"""Tests processes that share timers, while they are killed and stopped, and while their server and connections
+fail.
 
-Used by test_machines.py WORKER of each store. TESTS_SHARED_ROUNDS is the number of rounds of faults (2).
+Used by test_machines.py WORKER of each store. The environment variable TESTS_SHARED_ROUNDS sets the number
+of rounds of faults (default: 2).
 
-This must hold, whatever happens and however slow the machine is:
+These properties must hold, whatever happens and however slow the machine is:
 
 * each acknowledged timer has run, or its cancel was acknowledged;
 * a timer whose cancel was certain (DONE, ABSORBED) never ran;
@@ -64,7 +66,7 @@ class Worker:
 
 
 class History:
-    """The events of the log, by timer."""
+    """The events that the workers have logged, sorted by timer."""
 
     def __init__(self, path):
         self.acks, self.cancels, self.begins = {}, collections.defaultdict(set), collections.defaultdict(list)
@@ -86,14 +88,14 @@ class History:
                 self.states[int(rest[0])] += 1
 
     def ended(self, id):
-        """Returns whether the timer may be gone without a run, or without an end of its run."""
+        """Returns whether the timer may be gone although it did not run, or although its run did not end."""
         return bool(self.cancels[id] & {DONE, ATTEMPTED, UNKNOWN})
 
 
 class Machines:
-    """Each kind of store adds: server_start(), socket(folder), address(folder), is_batch(data),
-    schedule_by_others(), drained(), session_is_over(name), effects(), and reaped(history), which returns how
-    often a session ended in the middle of a run, for each timer.
+    """The tests of one kind of store. A subclass for each kind adds: server_start(), socket(folder),
+    address(folder), is_batch(data), schedule_by_others(), drained(), session_is_over(name), effects(), and
+    reaped(history), which returns how often a session ended in the middle of a run, for each timer.
     """
 
     has_effects = False
@@ -108,7 +110,7 @@ class Machines:
         self.server.kill()
 
     def must_keep(self, what, id):
-        """Whether the server must have kept a fact: that a timer was stored ("timer"), or was cancelled
+        """Returns whether the server must have kept a fact: that a timer was stored ("timer"), or was cancelled
         ("cancel").
         """
         return True
@@ -146,7 +148,9 @@ class Machines:
             self.wait("open", lambda worker=worker: f"{worker.name} open\n" in self.lines())
 
     def cancel_some(self, count):
-        """Cancels timers from any process: those that a process was acknowledged, or that others have made."""
+        """Cancels timers from any process. They are timers whose schedule was acknowledged, or timers of
+        schedule_by_others().
+        """
         known = [line.split()[2] for line in self.lines().splitlines() if " ack " in line] + self.by_others
         live = [worker for worker in self.workers if worker.process.poll() is None and not worker.stopped]
         for id in self.random.sample(known, min(count, len(known))):
@@ -155,7 +159,8 @@ class Machines:
     def end(self):
         """Lets all remaining timers run, then checks the log."""
         live = [worker for worker in self.workers if worker.process.poll() is None]
-        # Timers that were staged while a process was cut off are not in the table yet, so this flushes them.
+        # Timers that were staged while a process had no connection are not in the table yet. The flush puts
+        # them there.
         for worker in live:
             worker.say("flush")
         for worker in live:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Plants defects in a shared store, one at a time, and expects its tests to find each.
+"""Plants defects in a shared store, one at a time. The store's tests must fail with each.
 
-Used by planted.py of each store: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]. With --fit it only
-checks that each defect has one place in src: planted.py SOURCE_ROOT --fit
+Used by planted.py of each store: planted.py SOURCE_ROOT C_COMPILER... -- [NAME...]. With --fit (planted.py
+SOURCE_ROOT --fit) it only checks that the code of each defect is found exactly once in src.
 """
 import os
 import pathlib
@@ -15,8 +15,9 @@ from planting import fit, plant  # noqa: E402
 
 
 class Store:
-    """name: of the store's folders. packages: for pkg-config. tests: in addition to those of shared/. variable:
-    the environment variable with the server's address.
+    """Describes a kind of store. name: the name of the store's folders. packages: the names for pkg-config.
+    tests: its tests in addition to those of shared/. variable: the environment variable with the server's
+    address.
     """
 
     def __init__(self, name, packages, tests, variable):
@@ -42,7 +43,7 @@ class Builder:
         self.tests = [tests / name for name in store.tests]
 
     def program(self, source, name):
-        """source: the tree src, with or without a defect."""
+        """Builds a test program. `source` is the tree src, with or without a defect."""
         folder = source / self.store.folder
         text, program = self.folder / f"{name}.c", self.folder / name
         subprocess.run(self.store.embed(self.root, folder, text), check=True)

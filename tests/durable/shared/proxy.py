@@ -6,7 +6,7 @@ import threading
 
 class Proxy:
     def __init__(self, target, marks):
-        """marks: a function that returns whether the data from a client is a batch."""
+        """Takes a function `marks`, which returns whether the data from a client is a batch."""
         self.target, self.marks = str(target), marks
         self.lock = threading.Lock()
         self.pairs, self.lose, self.lost, self.shut, self.listener = set(), 0, 0, False, None
@@ -18,7 +18,7 @@ class Proxy:
         return self.listen()
 
     def start_tcp(self, host):
-        """At a port of its own."""
+        """Listens at a port of its own."""
         self.listener = socket.create_server((host, 0))
         return self.listen()
 
@@ -53,7 +53,7 @@ class Proxy:
             threading.Thread(target=self.forward, args=(pair, server, client, False), daemon=True).start()
 
     def forward(self, pair, source, to, from_client):
-        """pair[2]: whether to lose the reply to what the client has sent last."""
+        """Forwards data in one direction. pair[2] says whether to lose the reply to the client's last data."""
         try:
             while data := source.recv(65536):
                 if from_client and self.lose > 0 and self.marks(data):
@@ -80,7 +80,7 @@ class Proxy:
             one.close()
 
     def cut(self, shut=False):
-        """Ends all connections. If `shut` is true, accepts none until open()."""
+        """Ends all connections. If `shut` is true, accepts no connection until open() is called."""
         self.shut = shut
         with self.lock:
             pairs = list(self.pairs)

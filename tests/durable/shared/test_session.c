@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of a shared store: their ends, claims, lost replies, fences. The server's time stands
- * still, and the tests move it.
+ * Sessions of a shared store: ends of sessions, claims, lost replies, and fences. The server's time
+ * stands still, and the tests move it.
  *
- * Seen to fail with the defects of planted.py.
+ * Seen to fail with the defects that the planted.py of each store lists.
  */
 #include "bench.h"
 
-/* A session that sends no heartbeat loses its rows to others, and its own writes are refused. */
+/* If a session sends no heartbeat, other sessions get its rows, and its own writes are refused. */
 Test(session, a_session_that_ends_loses_its_timers, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -26,7 +26,7 @@ Test(session, a_session_that_ends_loses_its_timers, .init = bench_make, .fini = 
 	check_int(bench_server.count(BENCH_TIMERS), 2);
 }
 
-/* No session has claimed the timers of the ended session yet. A cancel need not wait for that. */
+/* A cancel need not wait until another session has claimed the timers of the ended session. */
 Test(session, a_started_timer_of_a_session_that_ended_can_be_cancelled, .init = bench_make,
      .fini = bench_end)
 {
@@ -46,7 +46,7 @@ Test(session, a_heartbeat_that_comes_too_late_is_refused, .init = bench_make, .f
 	bench_open(0);
 	number = bench.sessions[0].number;
 	bench_session_ends(0);
-	/* Repeats until the heartbeat is answered. */
+	/* Repeats the heartbeat until the server answers it. */
 	do
 		bench_beat(0);
 	while (bench.sessions[0].number == number && bench_server.beat_due(bench.stores[0].store));
@@ -63,7 +63,7 @@ Test(session, the_numbers_of_sessions_rise, .init = bench_make, .fini = bench_en
 		check_true(bench.sessions[0].number > last);
 		last = bench.sessions[0].number;
 		bench_close(0);
-		/* A server clock that goes back must not matter. */
+		/* The server's clock goes back, which must not matter. */
 		bench_pass(-SECOND);
 	}
 	check_int(bench_server.count(BENCH_SESSIONS), 0);
@@ -177,8 +177,8 @@ Test(session, rows_that_are_not_wanted_are_free, .init = bench_make, .fini = ben
 }
 
 /*
- * A late claim over a connection that was given up is refused. If it came in time, its rows are
- * read.
+ * A connection that the store has given up may still deliver a claim. If the claim comes late, it
+ * is refused. If it came in time, its rows are read.
  */
 Test(session, a_claim_is_done_once, .init = bench_make, .fini = bench_end)
 {
@@ -191,13 +191,13 @@ Test(session, a_claim_is_done_once, .init = bench_make, .fini = bench_end)
 	check_int(bench_claim(0), 0);
 	check_int(bench.count, 1);
 	check_int(bench.rows[0].row.id.serial, 1);
-	/* Here it comes after the batch. */
+	/* Here the claim comes after the batch. */
 	check_int(bench_server.claim_by_hand(bench.stores[0].store, 0), -1);
 }
 
 /*
- * A crash of the server may lose claims, with their numbers. Their timers are free again on the
- * server, so a start is refused.
+ * A crash of the server may lose claims, with their numbers. The claimed timers are free again on
+ * the server, so a start is refused.
  */
 Test(session, numbers_that_the_server_has_lost_are_used_again, .init = bench_make,
      .fini = bench_end)
@@ -241,8 +241,8 @@ Test(session, fences_rise, .init = bench_make, .fini = bench_end)
 }
 
 /*
- * A row that is claimed again must not count as started by its new owner, although an attempt is
- * open.
+ * If another session claims a row whose attempt has not ended, the row must not count as started by
+ * that session.
  */
 Test(session, a_timer_that_is_claimed_again_is_read_after_a_lost_reply, .init = bench_make,
      .fini = bench_end)

@@ -2,9 +2,10 @@
 /*
  * Sets of timers on a server, in this process: how a set reacts to the server's answers.
  *
- * Seen to fail with these defects: a batch whose first move settles, and releases what the second
- * move has claimed; a close that leaves a confirmed start as an attempt; a query that ignores kinds
- * which the set does not have; a batch without a bound in bytes.
+ * Seen to fail with these defects: when the first move of a batch settles, it releases a timer that
+ * the second move has claimed; a close counts a confirmed start as an attempt although no run
+ * began; a query does not consider kinds that the set does not have; a batch may have any number of
+ * bytes.
  */
 #include "bench.h"
 
@@ -35,7 +36,7 @@ static const struct tw_durable_kind once = {
 	.run = on_run,
 };
 
-/* The outcome of the last acknowledgement with this context. */
+/* The outcome that the last acknowledgement with this context has reported. */
 static _Atomic int acked;
 
 static void on_acked(void *context, const struct tw_durable_ack *acks, size_t count)
@@ -101,7 +102,7 @@ static void wait_runs(int count)
 Test(set, the_last_of_two_moves_counts, .init = setup, .fini = teardown, .timeout = 240)
 {
 	struct tw_durable *set = set_open(&mail);
-	/* The timer is claimed, but not due for a while. */
+	/* Makes a timer that is claimed but not due for a while. */
 	struct tw_durable_id id = schedule(set, &mail, 4 * SECOND, NULL);
 
 	check_int(tw_durable_flush(set, TW_NEVER), 0);
@@ -156,8 +157,8 @@ Test(set, a_close_takes_starts_back, .init = setup, .fini = teardown, .timeout =
 	for (int i = 0; i < 20; i++)
 		(void)schedule(set, &once, 0, NULL);
 	/*
-	 * One timer runs and occupies the engine's thread. The others are confirmed and wait for
-	 * the thread.
+	 * One timer runs and keeps the engine's thread busy. The starts of the others are
+	 * confirmed, and their runs wait for the thread.
 	 */
 	wait_runs(1);
 	while (bench_server.count(BENCH_STARTED) < 20)
@@ -181,7 +182,7 @@ Test(set, timers_of_other_kinds_are_found_and_stay, .init = setup, .fini = teard
 	check_int(tw_durable_flush(calls, TW_NEVER), 0);
 	check_int(tw_durable_find(mails, id, &info, TW_NEVER), 0);
 	check_true(info.id.serial == id.serial && info.kind == NULL);
-	/* The set that cannot run this kind must not claim the timer. */
+	/* The set `mails` cannot run this kind, so it must not claim the timer. */
 	check_int(tw_durable_reschedule(mails, id, bench_server.now(false), NULL), -EINPROGRESS);
 	wait_runs(1);
 	id = schedule(calls, &call, 3600 * SECOND, "k");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shared store through its functions alone: operations and their outcomes, lists, arbitrary
- * bytes. The server's time stands still, and the tests move it.
+ * Tests a shared store through its own functions, without a set: operations and their outcomes,
+ * lists, and keys and payloads of arbitrary bytes. The server's time stands still, and the tests
+ * move it.
  *
- * Seen to fail with the defects of planted.py.
+ * Seen to fail with the defects that the planted.py of each store lists.
  */
 #include "bench.h"
 
@@ -173,7 +174,7 @@ Test(store, a_move_frees_the_timer_or_keeps_it, .init = bench_make, .fini = benc
 	op = bench_op(TW_DURABLE_OP_MOVE, 1, 100 * SECOND);
 	check_int(bench_do(1, &op), TW_DURABLE_DONE);
 	check_int(bench_start(0, 1, 1), TW_DURABLE_ABSENT);
-	/* Both sessions end. */
+	/* Lets both sessions end. */
 	bench_pass(100 * SECOND);
 	op = bench_op(TW_DURABLE_OP_MOVE, 1, SECOND);
 	op.row.session = 1;
@@ -270,7 +271,7 @@ Test(store, a_key_is_freed_in_the_order_of_the_batch, .init = bench_make, .fini 
 		ops[i].row.key = "k";
 		ops[i].row.key_bytes = 1;
 	}
-	/* The batch: PUT 9, DELETE 10 (absent), DELETE 9, PUT 8. */
+	/* Makes a batch: PUT 9, DELETE 10 (a timer that does not exist), DELETE 9, PUT 8. */
 	ops[1].row.id.serial = 10;
 	ops[2].row.id.serial = 9;
 	ops[3].row.id.serial = 8;
@@ -340,8 +341,8 @@ Test(store, a_payload_may_be_large, .init = bench_make, .fini = bench_end)
 }
 
 /*
- * A list is in the order of deadlines, claimed or not. A slice continues after the last row of the
- * one before.
+ * A list has all timers, claimed or not, in the order of their deadlines. A slice continues after
+ * the last row of the previous slice.
  */
 Test(store, a_list_is_in_order, .init = bench_make, .fini = bench_end)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One of several processes that share timers, for machines.py. usage: worker ADDRESS PLACE LOG NAME
- * SESSION_MS
+ * One of several processes that share timers, for machines.py.
  *
- * It executes the lines of its input. It appends a line to LOG for each event, each by one write,
- * so the lines of all processes are whole and in order.
+ *   usage: worker ADDRESS PLACE LOG NAME SESSION_MS
  *
- *     schedule COUNT KIND SPREAD_MS    so many timers, due at random within the spread
+ * It executes the lines of its input:
+ *
+ *     schedule COUNT KIND SPREAD_MS    COUNT timers, due at random within the spread
  *     cancel ID     unkey KEY          flush                            close
+ *
+ * For each event it appends a line to LOG, each by one write, so the lines of all processes are
+ * whole and in order:
  *
  *     NAME ack ID OUTCOME      NAME cancel ID RESULT      NAME cancelled ID OUTCOME
  *     NAME begin ID ATTEMPT FENCE LATE_US      NAME end ID      NAME effect ID CODE

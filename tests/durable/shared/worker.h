@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker needs from its kind of store. */
+/* The functions that a worker needs from its kind of store. */
 #ifndef TESTS_DURABLE_SHARED_WORKER_H
 #define TESTS_DURABLE_SHARED_WORKER_H
 
@@ -13,8 +13,8 @@ struct worker_place {
 
 int worker_store(const struct worker_place *place, struct tw_durable_store *ret_store);
 /*
- * Makes the effect of a run and ends its timer, in one transaction. Returns 0 or a code. Called on
- * the engine's thread.
+ * Makes the effect of a run and ends its timer, in one transaction. Returns 0 or a code. The
+ * engine's thread calls it.
  */
 int worker_effect(const struct worker_place *place, const struct tw_durable_self *self,
 		  const char *id);

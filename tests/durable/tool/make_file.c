@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * make_file PATH: creates a file with timers of each state, for test_tool.py, which has the same
- * constants. Then it holds the file open until its input ends, and closes it.
+ * usage: make_file PATH
+ *
+ * Creates a file with timers of each state, for test_tool.py, which has the same constants. Keeps
+ * the file open until its input ends, then closes it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,16 +13,17 @@
 
 enum {
 	TIMERS = 300,
-	KEYED = 10,  /* each tenth has a key; it has not ended, and is in no other group */
-	MOVED = 7,   /* each seventh has moved to a later bucket */
-	ENDED = 11,  /* each eleventh has ended */
-	BURIED = 13, /* each thirteenth is a dead letter */
-	RUNS = 17,   /* each seventeenth has started */
-	BYTES = 20,  /* the key of this one is not text */
+	/* every tenth timer has a key; it has not ended, and is in none of the groups below */
+	KEYED = 10,
+	MOVED = 7,   /* every seventh has moved to a later bucket */
+	ENDED = 11,  /* every eleventh has ended */
+	BURIED = 13, /* every thirteenth is a dead letter */
+	RUNS = 17,   /* every seventeenth has started */
+	BYTES = 20,  /* the key of this timer is not text */
 	/*
-	 * So many more timers are put by one commit, so they do not go to the inbox. They are due
-	 * within a minute from the beginning. Each third has ended: its end is stored, and its row
-	 * is still there.
+	 * This many more timers are put by one commit, so they do not go to the inbox. They are due
+	 * within a minute of the first deadline. Every third has ended: its end is stored, and its
+	 * row is still there.
 	 */
 	BULK = 600,
 	THIRD = 3,
@@ -79,7 +82,7 @@ static void bulk_put(void)
 	}
 }
 
-/* Timer i is due 100 s after timer i - 1. */
+/* Returns the deadline of timer i, which is due 100 s after timer i - 1. */
 static int64_t due_of(int i)
 {
 	return BEGIN_NS + i * 100 * SECOND;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The commands of docs/operating-durable.md do what the page says, on a file of make_file.c.
+"""Runs the commands of docs/operating-durable.md on a file of make_file.c. They must do what the page says.
 
 usage: test_page.py TICKWHEEL_DURABLE MAKE_FILE PAGE
 
-Seen to fail with these defects: a query of a column that does not exist; a rename that leaves a timer of the
-old name, or finds that the new name exists already.
+Seen to fail with these defects: a query uses a column that does not exist; a rename leaves a timer under the
+old name; a rename fails because the file already has the new name.
 """
 import json
 import pathlib
@@ -23,7 +23,7 @@ def tool(path, *arguments):
 
 
 def queries_check(path):
-    """Returns {comment: rows} for each query of the page."""
+    """Runs each query of the page. Returns {comment: rows}."""
     queries = re.findall(r'^# (.*)\nsqlite3 -readonly timers\.db "(.*)"$', PAGE, re.M)
     assert len(queries) == 4, queries
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
@@ -68,7 +68,7 @@ def rename_check(path):
 
 
 def rename_twice_check(path):
-    """The file may already have the new name, at any position among the kinds."""
+    """Renames a kind twice. The file may already have the new name, at any position among the kinds."""
     kinds = json.loads(tool(path, "dump").splitlines()[0])["kinds"]
     for number, place in enumerate((1, len(kinds))):
         both = path.parent / f"both-{number}"
@@ -82,8 +82,8 @@ def rename_twice_check(path):
 
 
 def clock_check(path):
-    """After the page's command, a file with a wrong highest time has the present one, and is otherwise
-    unchanged.
+    """Runs the page's command on a file with a wrong highest time. The file must then have the present time,
+    and must be otherwise unchanged.
     """
     wrong = path.parent / "wrong"
     dump = re.sub(r'"highest_ns":\d+', '"highest_ns":9000000000000000000', tool(path, "dump"), count=1)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-durable --postgres: what it shows of timers in a server, what it changes, and its messages for bad
-input.
+"""Tests tickwheel-durable --postgres: what it shows of timers in a server, what it changes, and its messages for
+bad input.
 
-Seen to fail with these defects: hours that round up before 1970; a list without claimed timers, or with
-those of another kind; a dump that gives out a serial; a cancel that leaves the dead letter; a revive of a
-timer that is pending; a check without orphaned claims.
+Seen to fail with these defects: hours before 1970 are rounded up; a list omits claimed timers, or has those
+of another kind; a dump has the wrong next serial, so that a serial is used twice; a cancel leaves the dead
+letter; a revive changes a timer that is pending; a check does not report claims whose session is gone.
 
 usage: test_postgres.py TOOL [unittest's arguments]
 """
@@ -27,8 +27,8 @@ SCHEMA = "tickwheel"
 TEXT = (ROOT / "src/durable/postgres/schema.sql").read_text(encoding="ascii").replace("@schema@", SCHEMA)
 HOUR = 3600 * 10**9
 FAR = 2000000000 * 10**9
-# Two kinds with a gap in their numbers, free and claimed timers, one that runs, one before 1970, keys, dead
-# letters.
+# Makes two kinds with a gap in their numbers, free and claimed timers, one that runs, one that is due before
+# 1970, keys, and dead letters.
 FILL = f"""
 INSERT INTO {SCHEMA}.kind (name) VALUES ('mail'), ('lost'), ('retry.x');
 DELETE FROM {SCHEMA}.kind WHERE name = 'lost';
@@ -57,7 +57,7 @@ class Tool(unittest.TestCase):
     self.server.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; BEGIN; {TEXT} {FILL} COMMIT;")
 
   def run_tool(self, *words, address=None):
-    # Ids of deadlines before 1970 look like options.
+    # Ids of deadlines before 1970 begin with a minus sign, as options do.
     words = [word for part in words for word in (["--", part] if part[0] == "-" and part[1:2].isdigit() else [part])]
     return subprocess.run([TOOL, "--postgres", address or self.server.address, *words], capture_output=True, text=True, timeout=100, check=False)
 
@@ -147,7 +147,7 @@ class Tool(unittest.TestCase):
     self.assertEqual((line["attempt"], line["payload"], "key" in line), (0, "body", False))
     self.assertEqual(self.server.sql(f"SELECT session, started, open FROM {SCHEMA}.timer WHERE serial = 5"), [["0", "f", "f"]])
     self.assertEqual(self.count("dead"), 1)
-    # The timer was sent again after it became a dead letter. A revive must leave it as it is.
+    # After it became a dead letter, the timer was scheduled again. A revive must leave that timer as it is.
     self.server.sql(f"INSERT INTO {SCHEMA}.timer (serial, place, due, kind) VALUES (6, 2, {FAR}, 1)")
     self.assertEqual(self.run_tool("revive", "2-6").returncode, NOT)
     self.assertEqual(self.count("dead"), 1)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-durable --redis: what it shows of timers in a server, what it changes, and what it says of bad input.
+"""Tests tickwheel-durable --redis: what it shows of timers in a server, what it changes, and its messages for
+bad input.
 
-Seen to fail: hours that round up before 1970; a count without claimed timers; a list with those of another kind; a dump that writes
-a timer twice or gives a serial away; a cancel of a timer that runs, and one that leaves the key or the dead letter; a revive of a timer that is there; a
-check that does not look at one of the tables.
+Seen to fail with these defects: hours before 1970 are rounded up; a count omits claimed timers; a list has
+timers of another kind; a dump writes a timer twice, or has the wrong next serial, so that a serial is used
+twice; a timer that runs is cancelled; a cancel leaves the key or the dead letter; a revive changes a timer
+that is pending; a check does not read one of the tables.
 
 usage: test_redis.py TOOL [unittest's arguments]
 """
@@ -76,7 +78,8 @@ def letter(ended, attempt, value):
   return due_bytes(ended) + u64(attempt) + value
 
 
-# Two kinds with a gap in their numbers, free and claimed timers, one that runs, one before 1970, keys, dead letters.
+# Makes two kinds with a gap in their numbers, free and claimed timers, one that runs, one that is due before
+# 1970, keys, and dead letters.
 TIMERS = {
   1: timer(FAR, FAR_PLACE, MAIL, 5, b"order-1", b"pay"),
   2: timer(FAR - 1, FAR_PLACE, RETRY, 0, b"", b"\0\xff"),
@@ -117,7 +120,7 @@ class Tool(unittest.TestCase):
     self.redis.many(FILL)
 
   def run_tool(self, *words, address=None, environment=None):
-    # Ids of deadlines before 1970 look like options.
+    # Ids of deadlines before 1970 begin with a minus sign, as options do.
     words = [word for part in words for word in (["--", part] if part[0] == "-" and part[1:2].isdigit() else [part])]
     return subprocess.run([TOOL, "--redis", address or self.server.address, *words], capture_output=True, text=True, timeout=100, check=False,
                           env={**os.environ, **(environment or {})})
@@ -153,7 +156,8 @@ class Tool(unittest.TestCase):
     self.assertEqual(self.good("count", "--kind", "absent"), "")
 
   def test_count_at_the_edges(self):
-    # The first and the last deadline that there are, and three in an hour of which a session has one.
+    # Adds the earliest and the latest possible deadline, and three deadlines in one hour. A session has claimed
+    # one of the three.
     most, least = 2**63 - 2, -2**63
     for serial, due in ((10, least), (11, most), (12, HOUR), (13, 2 * HOUR - 1), (14, 2 * HOUR)):
       self.redis("HSET", key("timer"), u64(serial), timer(due, 0, RETRY))
@@ -197,20 +201,20 @@ class Tool(unittest.TestCase):
     self.assertEqual(sorted(rows), sorted(again.splitlines()[1:-1]))
 
   def test_a_dump_writes_a_moved_timer_once(self):
-    # As if it had been moved between two pages.
+    # Makes the state in which the timer has been moved while the dump was between two pages.
     self.redis("ZADD", key("free"), 0, free(FAR + 1, FAR_PLACE, MAIL, 1))
     self.assertEqual(json.loads(self.good("dump").splitlines()[-1]), {"rows": 6})
     self.assertEqual(len(self.good("list").splitlines()), 5)
 
   def test_a_dump_gives_no_serial_away_twice(self):
-    # As if timers 4 and later had been scheduled after the dump had begun.
+    # Makes the state in which timers 4 and later were scheduled after the dump had begun.
     self.redis("HSET", key("meta"), "serial", 4)
     head_line, *rows, last = [json.loads(line) for line in self.good("dump").splitlines()]
     self.assertEqual((head_line["serial"], last), (4, {"rows": 3}))
     self.assertEqual([row["id"].rsplit("-", 1)[1] for row in rows], ["2", "1", "3"])
 
   def test_many(self):
-    # More than a page of timers and of dead letters, and enough that a hash is kept as a table.
+    # Adds more than a page of timers and of dead letters, and so many that Redis keeps the hash as a table.
     commands = []
     for serial in range(1000, 3500):
       commands += [("HSET", key("timer"), u64(serial), timer(serial, 0, MAIL)), ("ZADD", key("free"), 0, free(serial, 0, MAIL, serial)),
@@ -240,7 +244,7 @@ class Tool(unittest.TestCase):
       self.good("cancel", name)
       self.assertEqual(self.run_tool("show", name).returncode, NOT, name)
     self.assertEqual(self.counts(), {"timer": 1, "run": 1, "free": 0, "held": 1, "key": 0, "dead": 1, "buried": 1, "ended": 1})
-    # Its session is over: it does not run any more.
+    # Ends the session of the timer, which then does not run any more.
     self.redis("ZADD", key("beat"), 0, u64(SESSION))
     self.good("cancel", f"{FAR_PLACE}-3")
     self.assertEqual(self.good("check"), "1 rows, 0 defects\n")
@@ -257,7 +261,7 @@ class Tool(unittest.TestCase):
     self.assertEqual((line["attempt"], line["payload"], "key" in line, "dead" in line), (0, "body", False, False))
     self.assertEqual(self.counts(), {"timer": 5, "run": 2, "free": 3, "held": 2, "key": 2, "dead": 1, "buried": 1, "ended": 1})
     self.assertEqual(self.good("check"), "6 rows, 0 defects\n")
-    # Sent again after its death: the timer stays as it is.
+    # Schedules the timer again after it became a dead letter. A revive must leave that timer as it is.
     self.redis("HSET", key("timer"), u64(6), timer(FAR, 2, MAIL))
     self.assertEqual(self.run_tool("revive", "2-6").returncode, NOT)
     self.assertEqual(self.count("dead"), 1)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tickwheel-durable on a file of make_file.c: each command, and files that are in use, foreign, or damaged.
+"""Tests tickwheel-durable on a file of make_file.c: each command, and files that are in use, foreign, or
+damaged.
 
 usage: test_tool.py TICKWHEEL_DURABLE MAKE_FILE [unittest's arguments]
 
-Seen to fail with these defects: a timer that is shown although its end is stored; a mark of a crash that a
-change removes; a change of a file that is open; a copy that stays after a failure; each defect that `check`
-looks for, left out of it.
+Seen to fail with these defects: a timer is shown although its end is stored; a change removes the mark of a
+crash; a file that is open is changed; a copy stays after a failure; `check` does not look for one of its
+defects (tried for each).
 """
 import datetime
 import json
@@ -63,7 +64,7 @@ IN_ORDER = sorted(PENDING, key=lambda number: (due_ns(number), first_ns(number) 
 
 
 def crc32c(numbers):
-    """The checksum of 64-bit numbers, as the file stores it."""
+    """Returns the checksum of 64-bit numbers, as the file stores it."""
     crc = 0xFFFFFFFF
     for byte in b"".join(number.to_bytes(8, "little", signed=True) for number in numbers):
         crc ^= byte
@@ -79,7 +80,7 @@ class Tool(unittest.TestCase):
         cls.made = cls.folder / "made"
         with subprocess.Popen([MAKE, str(cls.made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as make:
             cls.serial = int(make.stdout.readline().split()[1])
-            # Here a store has the file open, so a part of it is still in the log.
+            # While a store has the file open, a part of it is still in the log.
             cls.pid = make.pid
             cls.cancelled = subprocess.run([TOOL, str(cls.made), "cancel", f"{BEGIN_S // 64}-{cls.serial}"],
                                            capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tour's batches: schedules and cancels some timeouts of each engine. Each item has an entry of
- * its own.
+ * its own in the ledger (ledger.h).
  */
 #include "tour_inner.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every public call and its codes. */
+/* The table of every public call with its error codes. */
 #include "codes.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tour's step through keyed timeouts. It has an engine of its own, and checks this engine's
- * counts itself. Each accepted entry must end once, whatever a fault rejects.
+ * The tour's step for keyed timeouts. It has an engine of its own, and checks this engine's counts
+ * itself. Each accepted entry must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Exactly-once accounting. */
+/* Checks that each timeout ends exactly once (ledger.h). */
 #include "ledger.h"
 
 #include "race.h"

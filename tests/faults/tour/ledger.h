@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exactly-once accounting. Each timeout that is passed to the library has an entry, which records
- * its end: by its callback, by a cancel that reported it, or by stop's hand-back. If an accepted
- * timeout has no such end, it is lost. If it has two, or a rejected one has any, that is wrong.
+ * The ledger, which checks that each timeout ends exactly once. Each timeout that is passed to the
+ * library has an entry, which records its end: by its callback, by a cancel that reported it, or by
+ * stop's hand-back. If an accepted timeout has no such end, it is lost. If it has two, or a
+ * rejected one has any, that is wrong.
  */
 #ifndef FAULTS_LEDGER_H
 #define FAULTS_LEDGER_H
@@ -18,10 +19,11 @@ enum { LEDGER_ENTRIES = 20000 };
 struct entry {
 	struct tw_engine *engine;
 	struct tw_handle handle; /* valid if accepted */
-	int64_t deadline_ns;     /* its callback must not run before; TW_NEVER: not checked */
+	/* the earliest time at which its callback may run; TW_NEVER: not checked */
+	int64_t deadline_ns;
 	/*
-	 * it is certainly due by then; later than the deadline, because a clock may leap during the
-	 * schedule
+	 * a time at which it is certainly due; later than the deadline, because a clock may leap
+	 * during the schedule
 	 */
 	int64_t due_by_ns;
 	atomic_bool accepted;
@@ -30,12 +32,12 @@ struct entry {
 	atomic_uint cancelled;
 	atomic_uint unexpired;
 	atomic_uint finalised; /* the sum of 1 + end over all runs of the finaliser */
-	void *note;            /* for callbacks that do more */
+	void *note;            /* an argument for callbacks that do more */
 };
 
 struct ledger {
 	atomic_uint count;
-	atomic_uint early; /* callbacks that ran before their deadline */
+	atomic_uint early; /* how often the callback ran before the deadline */
 	struct entry entry[LEDGER_ENTRIES];
 };
 
@@ -44,8 +46,11 @@ struct ledger_sums {
 	uint64_t expired;
 	uint64_t cancelled;
 	uint64_t unexpired;
-	uint64_t lost; /* accepted timeouts without an end */
-	/* timeouts that ended twice, ended although rejected, or whose finaliser differs */
+	uint64_t lost; /* how many accepted timeouts have no end */
+	/*
+	 * how many timeouts ended twice, ended although they were rejected, or have a wrong
+	 * finaliser call
+	 */
 	uint64_t wrong;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tour's step through the retry layer. It has an engine of its own, and checks this engine's
- * counts itself. Each accepted task must end once, whatever a fault rejects.
+ * The tour's step for retries. It has an engine of its own, and checks this engine's counts itself.
+ * Each accepted task must end once, whatever a fault rejects.
  */
 #include "tour_inner.h"
 

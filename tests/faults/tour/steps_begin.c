@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The thread hook of `moved`. Faults of thread creation apply here too. */
+/* Creates a thread: the thread hook of `moved`. Faults of thread creation apply here too. */
 static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attributes;
@@ -92,7 +92,7 @@ static void engine_make(const struct tw_options *options, struct tw_engine **ret
 	tour_exactly(CALL_CREATE, tw_engine_create(options, ret_engine), 0);
 }
 
-/* This process is not a forked child, so the generation must be 0. */
+/* Checks that the fork generation is 0, because this process is not a forked child. */
 static void step_fork(void)
 {
 	tour_exactly(CALL_FORK_GENERATION, tw_fork_generation(), 0);
@@ -100,8 +100,8 @@ static void step_fork(void)
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, TW_REINIT_KEEP), -EBUSY);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, UINT64_MAX), -EINVAL);
 	/*
-	 * Not if a test forks at the library's points: a fork would then wait for threads that are
-	 * stopped inside liburcu's locks.
+	 * The handlers are not enabled if a test forks at the library's test points: a fork would
+	 * then wait for threads that are stopped inside liburcu's locks.
 	 */
 	if (tour.plan->publish == NULL)
 		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());

@@ -10,7 +10,7 @@ void step_detach(void)
 	(void)tour_offer(tour.real, 10000 * MS, 0);
 }
 
-/* This engine has no thread, so this thread polls. */
+/* Polls an engine that has no thread. */
 static void loop_use(struct tw_engine *engine)
 {
 	tour_exactly(CALL_ENTER, tw_loop_enter(engine), 0);
@@ -43,12 +43,12 @@ static void loop_live(void)
 	tour_exactly(CALL_DESTROY, tw_engine_destroy(engine), 0);
 }
 
-/* tw_memory_reserve(1000) creates so many slabs: one to use, one in reserve. */
+/* how many slabs tw_memory_reserve(1000) creates: one to use, one in reserve */
 enum { SLABS_OF_1000 = 2 };
 
 /*
- * Less than a revolution of the wheel, because timeouts that an advance has skipped would come
- * after one.
+ * The greatest lateness allowed. It is less than a revolution of the wheel, after which timeouts
+ * would run that an advance has skipped.
  */
 #define LATE_NS INT64_C(3000000000)
 
@@ -68,7 +68,10 @@ static void on_text(void *context, const char *text, size_t bytes)
 	RACE_CHECK(text != NULL && bytes > 0);
 }
 
-/* The fault is over, or the engines can work in spite of it. So all calls must succeed. */
+/*
+ * Uses the engines when the fault is over, or when they can work in spite of it. So all calls must
+ * succeed.
+ */
 void step_usable(void)
 {
 	int number;
@@ -122,7 +125,7 @@ static void print_use(const struct tw_stats *stats, const struct tw_histogram *h
 		     0);
 }
 
-/* Without the option for histograms the call must fail. */
+/* Reads the histograms. Without the option for histograms the call must fail. */
 static void histogram_use(struct tw_engine *engine, const struct tw_stats *stats)
 {
 	static struct tw_histogram histogram = {.size = sizeof histogram};

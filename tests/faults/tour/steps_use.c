@@ -5,8 +5,8 @@
 #include <errno.h>
 
 /*
- * A hundred years, which is more than all leaps of a clock together. So such a timeout cannot
- * become due during the tour.
+ * A delay of a hundred years, which is more than all leaps of a clock together. So such a timeout
+ * cannot become due during the tour.
  */
 #define FAR_OFF_NS INT64_C(3155760000000000000)
 
@@ -42,7 +42,7 @@ static void tour_move(struct entry *entry)
 			tw_id_reschedule_at(tw_id_of(entry->handle), TW_NEVER));
 }
 
-/* Makes the calls that take a handle or an id with those of no timeout. */
+/* Makes the calls that take a handle or an id, with a handle or an id that names no timeout. */
 static void none_ask(void)
 {
 	struct tw_handle none = tw_id_handle(TW_ID_NONE);
@@ -186,8 +186,8 @@ static void gate_await(void)
 }
 
 /*
- * If a thread is cancelled inside a waiting call, the call must end first, and the thread
- * afterwards.
+ * Makes a waiting call. If this thread is cancelled inside the call, the call must end first, and
+ * the thread afterwards.
  */
 static void *waiter_body(void *arg)
 {
@@ -203,7 +203,10 @@ static void *waiter_body(void *arg)
 	return arg;
 }
 
-/* Starts the waiting threads while the gate is shut. On return each waits or is about to. */
+/*
+ * Starts the waiting threads while the gate is shut. When it returns, each thread waits or is about
+ * to wait.
+ */
 static unsigned waiters_begin(struct entry *gate, pthread_t *ret_threads)
 {
 	unsigned made = 0;

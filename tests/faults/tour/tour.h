@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One tour through the whole public API, the same under every fault.
+ * The tour: calls of the whole public API, the same under every fault.
  *
  * It uses two engines. `real` uses CLOCK_MONOTONIC and makes its own thread. `moved` uses a virtual
  * clock, and has a thread hook, a dispatch hook and a limit of pending timeouts. docs/errors.md
  * must allow each code that a call returns, and the step or the plan's fault must give a reason for
  * it. At the end every accepted timeout must have ended exactly once.
  *
- * A tour needs a process of its own (report.h makes one),
- * because it ends the process if a check fails.
+ * A tour needs a process of its own (report.h makes one), because it ends the process if a check
+ * fails.
  */
 #ifndef FAULTS_TOUR_H
 #define FAULTS_TOUR_H
@@ -74,7 +74,7 @@ struct tour_result {
 	atomic_llong lost;
 	/* How often the fault caused each code. Codes that a step asks for do not count. */
 	atomic_llong code_count[CODES];
-	/* The current step and call, for the report if the tour hangs. */
+	/* The current step and call, which are reported if the tour hangs. */
 	_Atomic(const char *) step;
 	_Atomic(const char *) call;
 	atomic_bool complete;

@@ -29,9 +29,9 @@ struct tour {
 	struct tw_clock *clock;
 	struct tw_engine *real;
 	struct tw_engine *moved;
-	int64_t patience_ns; /* by the library's clock */
+	int64_t patience_ns; /* how long waiting calls wait, by the library's clock */
 	int64_t moved_ns;
-	int64_t soon_by_ns; /* all near timeouts on `real` are due by then */
+	int64_t soon_by_ns; /* the time by which all near timeouts on `real` are due */
 	atomic_bool calls_made[CALLS];
 	/* The counters of the destroyed engines, summed. */
 	struct tw_stats books;
@@ -53,7 +53,9 @@ struct tour {
 
 extern struct tour tour;
 
-/* Records a call's result, and checks it. `expected`: the codes that need no fault. */
+/*
+ * Records a call's result, and checks it. `expected` has the codes that may come without a fault.
+ */
 int64_t tour_code(enum call call, uint32_t expected, int64_t result);
 /* Checks that the result is `expected`. */
 void tour_exactly(enum call call, int64_t result, int64_t expected);
@@ -87,9 +89,9 @@ void tour_ask(struct entry *entry);
 /* steps_use.c: moves the virtual clock, and runs the timeouts that the dispatch hook got. */
 void tour_moved_advance(int64_t step_ns);
 
-/* callbacks.c: schedules an entry. If the call is rejected, this has checked its code. */
+/* callbacks.c: schedules an entry. If the call is rejected, checks the code. Returns the entry. */
 struct entry *tour_offer(struct tw_engine *engine, int64_t delay_ns, uint32_t expected);
-/* The same with a callback of its own, and a note for it. */
+/* Does the same with a callback of its own, and a note for it. */
 struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
 			      const struct tw_kind *kind, void *note, uint32_t expected);
 /*
@@ -98,13 +100,15 @@ struct entry *tour_offer_kind(struct tw_engine *engine, int64_t delay_ns,
  */
 int64_t tour_cancel(struct entry *entry, int64_t wait_ns);
 
-/* Its callback makes every call that a callback may make, and those that it must not. */
+/*
+ * A kind whose callback makes every call that a callback may make, and those that it must not make.
+ */
 extern const struct tw_kind ask_kind;
-/* Its callback schedules itself again, `note` times. */
+/* A kind whose callback schedules itself again, `note` times. */
 extern const struct tw_kind rearm_kind;
-/* Its callback cancels `note`, another entry. */
+/* A kind whose callback cancels `note`, another entry. */
 extern const struct tw_kind cancel_kind;
-/* Its callback waits until gate_open is set. */
+/* A kind whose callback waits until gate_open is set. */
 extern const struct tw_kind gate_kind;
 
 tw_dispatch_hook tour_dispatch;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-reopen LIBRARY [rounds]: repeats a thousand times: dlopen; create, use, stop and destroy
- * an engine; dlclose. In each round a thread uses the library and ends after it was closed. Memory,
- * slabs, threads, descriptors and mappings must then be the same as after ten rounds. This program
- * is not linked with the library.
+ * usage: faults-reopen LIBRARY [rounds]
  *
- * Seen to fail with this defect: a library linked without -z nodelete (the thread's end calls code
- * that is gone).
+ * Repeats a thousand times: dlopen; create, use, stop and destroy an engine; dlclose. In each round
+ * a thread uses the library and ends after it was closed. Memory, slabs, threads, descriptors and
+ * mappings must then be the same as after ten rounds. This program is not linked with the library.
+ *
+ * Seen to fail with this defect: the library is linked without -z nodelete, so the end of the
+ * thread calls code that is gone.
  */
 #include "footprint.h"
 #include "race.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults-unload LIBRARY [rounds]: dlopen, use, dlclose, again and again. Timeouts are pending, the
- * worker runs, and threads have used the library and end after it was closed. The library stays
- * loaded (-z nodelete), so accepted timeouts are still run. They expire, or a stop through the
- * library opened again hands them back. This program is not linked with the library.
+ * usage: faults-unload LIBRARY [rounds]
  *
- * Seen to fail with this defect: a library linked without -z nodelete (the worker's code is gone:
- * segmentation fault).
+ * Opens the library (dlopen), uses it and closes it (dlclose), again and again. Timeouts are
+ * pending, the worker runs, and threads have used the library and end after it was closed. The
+ * library stays loaded (-z nodelete), so accepted timeouts are still run. They expire, or a stop
+ * through the library opened again hands them back. This program is not linked with the library.
+ *
+ * Seen to fail with this defect: the library is linked without -z nodelete, so the worker's code is
+ * gone (segmentation fault).
  */
 #include "race.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared by the programs about the layers above the engine. It has an engine in virtual time, a
- * dispatch hook that keeps the offered timeouts, and a thread that makes one call and stops in it.
+ * Shared by the programs that test layers above the engine: an engine in virtual time, a dispatch
+ * hook that keeps the offered timeouts, and a thread that makes one call and stops in it.
  */
 #ifndef FREEZE_LAYER_H
 #define FREEZE_LAYER_H
@@ -14,17 +14,23 @@
 
 enum {
 	TICK_NS = 1000000,
-	/* The result of a call that has not returned. */
+	/* the result of a call that has not returned */
 	VICTIM_LEFT = 1000,
 };
 
 extern struct tw_engine *engine;
 
-/* The timeout that the dispatch hook accepted last, and how often it has accepted one. */
+/*
+ * The timeout that the dispatch hook accepted last, and the number of timeouts that it has
+ * accepted.
+ */
 extern struct tw_due due;
 extern _Atomic unsigned dues;
 
-/* Creates an engine and does not start it. Unless `dispatching`, the hook rejects all timeouts. */
+/*
+ * Creates an engine and does not start it. If `dispatching` is false, the hook rejects all
+ * timeouts.
+ */
 void layer_open(bool dispatching);
 
 /* Destroys the engine, which must be stopped. */
@@ -43,7 +49,7 @@ struct victim {
 	pthread_t thread;
 };
 
-/* Returns when the victim has stopped at the point. */
+/* Makes the victim call `call`. Returns when the victim has stopped at the point. */
 void victim_stop(struct victim *victim, const char *point, int (*call)(void));
 
 /*

@@ -25,7 +25,7 @@ static void no_lanes_release(void *context, void *memory, size_t bytes, size_t a
 	free(memory);
 }
 
-/* Must be called before the first engine. */
+/* Sets this allocator. Must be called before the first engine is created. */
 static inline void no_lanes_set(void)
 {
 	static const struct tw_allocator allocator = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The victim's calls, and the rows. README.md has the same pairs of function and point;
- * check_points.py compares both with the sources.
+ * The victim's calls, and the rows of the table. README.md lists the same pairs of function and
+ * point; check_points.py compares both with the sources.
  */
 #include "rows.h"
 
@@ -11,12 +11,12 @@
 
 #define NS_PER_MS INT64_C(1000000)
 
-/* A number of blocks: the thread's own stock, plus two and a half magazines. */
+/* A number of blocks: those of the thread's own stock, plus two and a half magazines. */
 enum { MANY = TWI_BLOCK_WARM + 2 * TWI_RUN_BLOCKS + TWI_RUN_BLOCKS / 2 };
 
 struct stand row_stand;
 
-/* Arms the stand for one call only, so that no other call is frozen. */
+/* Arms the stand for one call only, so that the victim stops in no other call. */
 #define ARMED(call)                                                                                \
 	do {                                                                                       \
 		stand_arm(&row_stand);                                                             \
@@ -101,7 +101,7 @@ static void attempt_rejected_periodic(void)
 	ARMED((void)tw_schedule_periodic(scene.closed_engine, &period, &scene_kind, NULL, NULL));
 }
 
-/* Schedules a timeout that stays in ingress, or, every other time, one in the wheel. */
+/* Schedules a timeout. In turn, one stays in ingress, and the next is moved into the wheel. */
 static struct tw_handle victim_make(void)
 {
 	static unsigned turn;
@@ -237,7 +237,10 @@ static void attempt_cancel_chain(void)
 	int outcome;
 
 	ARMED(outcome = tw_cancel(scene.due[at++ % DUES].handle));
-	/* If the executor ran the chain while this thread was stopped, the chain waits again. */
+	/*
+	 * If the executor ran the chain while this thread was stopped, the chain waits for its next
+	 * run.
+	 */
 	atomic_fetch_add(&scene.cancelled,
 			 outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_DONE);
 }
@@ -303,7 +306,7 @@ static void attempt_stop_and_end(void)
 	ARMED((void)tw_engine_stop(scene.engine, scene_hand_back_and_end, NULL, 0));
 }
 
-/* The thread attaches each time its stock is used up, so that attach must fill the stock. */
+/* Attaches, then schedules. Each time the thread's stock is used up, the attach must fill it. */
 static void attempt_attach(void)
 {
 	ARMED((void)tw_thread_attach());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rows: which public call is frozen at which test point, and the delays that this causes.
+ * The rows of the freeze test: in each, one public call is stopped at one test point. A row also
+ * says which delays this causes.
  */
 #ifndef FREEZE_ROWS_H
 #define FREEZE_ROWS_H
@@ -8,11 +9,11 @@
 #include "scene.h"
 #include "stand.h"
 
-/* The effects of a thread that has stopped at the point. */
+/* The effects of a thread that is stopped at the point. */
 enum {
-	/* Stop of this engine waits for the thread. Without this bit it ends. */
+	/* A stop of this engine waits for the thread. Without this bit the stop ends. */
 	STOP_WAITS = 1,
-	/* The thread is stopped in a read-side section, so stops of all engines wait for it. */
+	/* The thread is inside a read-side section, so stops of all engines wait for it. */
 	SECTION = 2 | STOP_WAITS,
 	/* The engine is closed already, so it rejects schedules of other threads. */
 	CLOSED = 4,
@@ -25,7 +26,7 @@ enum {
 struct row {
 	const char *call;
 	const char *point;
-	/* Makes one attempt: arms `row_stand` around the call. */
+	/* Makes one attempt to stop the victim: arms `row_stand` around the call. */
 	void (*attempt)(void);
 	enum setting setting;
 	unsigned effects;

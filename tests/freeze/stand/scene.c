@@ -12,14 +12,14 @@
 
 struct scene scene;
 
-/* The thread hook fails from attempt `from` to the one before `to`. */
+/* The thread hook fails from attempt `from` on, and works again at attempt `to`. */
 static struct {
 	unsigned attempts;
 	unsigned from;
 	unsigned to;
 } unlucky;
 
-/* The argument that marks timeouts for executors. */
+/* The address of this variable is the argument of timeouts for executors. */
 static char mark;
 
 static void on_expire(struct tw_handle handle, void *arg)
@@ -64,7 +64,7 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 		pthread_exit(NULL);
 }
 
-/* A run of a chain does not end the chain, so it does not count as an end. */
+/* Counts a run of a chain. It does not end the chain, so it does not count as an end. */
 static void on_chain(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -75,7 +75,7 @@ static const struct tw_kind chain_kind = TW_KIND(on_chain, NULL);
 
 static int marked_make(void)
 {
-	/* The first run is due at once, the next in ten hours. */
+	/* The chain's first run is due at once, the next one in ten hours. */
 	struct tw_period period = TW_PERIOD_RATE(INT64_C(36000) * 1000 * NS_PER_MS);
 
 	period.first_ns = 0;
@@ -100,7 +100,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	int error;
 
 	(void)context;
-	/* This timeout comes while the thread is being created, so it waits in ingress. */
+	/* This timeout is scheduled while the thread is being created, so it waits in ingress. */
 	if (attempt == 1 && scene.setting == SETTING_STALLED)
 		schedule_marked();
 	if (attempt >= unlucky.from && attempt < unlucky.to)
@@ -109,7 +109,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	return error != 0 ? error : pthread_detach(thread);
 }
 
-/* Accepts marked timeouts. The others run on the worker. */
+/* Accepts timeouts whose argument is &mark. The others run on the worker. */
 static size_t executor_hook(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accepted = 0;
@@ -176,7 +176,7 @@ static uint64_t parks(void)
 	return stats.parks;
 }
 
-/* A sleeping worker in virtual time stays asleep, so this waits until it sleeps. */
+/* Waits until the worker sleeps. In virtual time it then stays asleep. */
 static void sleep_await(void)
 {
 	uint64_t before;

@@ -13,17 +13,17 @@
 
 struct stand {
 	const char *point;
-	/* Called at each point that the armed thread passes; or NULL. */
+	/* if not NULL, called at each point that the armed thread passes */
 	void (*passed)(const char *point);
 	_Atomic bool stands;
 	_Atomic bool released;
 };
 
-/* The calling thread will stop when it next reaches the point. */
+/* Makes the calling thread stop when it next reaches the point. */
 void stand_arm(struct stand *stand);
 void stand_disarm(void);
 
-/* Returns false if no thread stopped there in that time. */
+/* Waits until a thread has stopped at the point. Returns false if none has after `patience_ms`. */
 bool stand_await(const struct stand *stand, int64_t patience_ms);
 void stand_release(struct stand *stand);
 

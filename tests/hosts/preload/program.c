@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows libuv alone. It does operations with timers at random, in substituted time, and
- * prints all that it sees. same.sh runs it without and with the preloaded library: both print the same.
+ * A program that uses only libuv. It makes random operations with timers, in substituted time, and
+ * prints everything that it observes. same.sh runs it without and with the preloaded library. Both
+ * runs must print the same.
  *
  * usage: program OPERATIONS SEED
  */
@@ -37,7 +38,10 @@ static uint64_t seed;
 static int64_t now_ns = INT64_C(7000) * 1000 * NS_PER_MS;
 static int depth;
 
-/* G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
+/*
+ * Returns a random number below `below` (G. Marsaglia, "Xorshift RNGs", Journal of Statistical
+ * Software 8, 2003).
+ */
 static uint64_t draw(uint64_t below)
 {
 	seed ^= seed << 13;
@@ -183,7 +187,10 @@ static void operate(struct place *place)
 		print(timer, "is active", uv_is_active((uv_handle_t *)&timer->handle));
 }
 
-/* A timer that closes without a callback is open again when its loop has run. */
+/*
+ * Marks timers that were closed without a callback as unused. They can be opened again, because
+ * their loop has run.
+ */
 static void closed_collect(struct place *place)
 {
 	for (int i = 0; i < TIMERS; i++)
@@ -211,7 +218,7 @@ static void place_open(struct place *place, int number)
 	}
 }
 
-/* Runs what is left, if it ends, and closes all. */
+/* Runs the remaining timers if they end, and closes all. */
 static void place_close(struct place *place)
 {
 	printf("%d does not close: %d\n", place->number, uv_loop_close(&place->loop));
@@ -243,7 +250,7 @@ int main(int count_of, char **texts)
 	}
 	seed = strtoull(texts[2], NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	clock_ns = &now_ns;
-	/* The second time a loop is opened where another was closed. */
+	/* In the second round, a loop is opened at the address of one that was closed. */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < LOOPS; i++)
 			place_open(&places[i], i);

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program prints the same without and with the preloaded library.
+# Checks that a program prints the same without and with the preloaded library.
+#
 # usage: same.sh LIBRARY PROGRAM ARGUMENT...
 #
-# Seen to fail: a timer that is active while it is not; a walk that visits the adapter's handles; a loop that does not close;
-# uv_timer_again without a repeat; a reference that only libuv knows.
+# Seen to fail with these defects: a stopped timer is reported as active; uv_walk visits the adapter's handles;
+# a loop cannot be closed; uv_timer_again is wrong for a timer without a repeat; uv_ref or uv_unref changes only
+# libuv's handle.
 set -eu
 
 library=$1

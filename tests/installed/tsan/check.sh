@@ -17,7 +17,8 @@ pkgconfig=$(dirname "$(find "$prefix" -name tickwheel.pc)")
 libdir=$(dirname "$pkgconfig")
 export PKG_CONFIG_PATH="$pkgconfig" LD_LIBRARY_PATH="$libdir" TSAN_OPTIONS=exitcode=66
 run=
-# ThreadSanitizer needs fixed address ranges, which full address randomisation may take. So switch that off.
+# Switches address randomisation off. ThreadSanitizer needs fixed address ranges, which other memory could
+# occupy if addresses are random.
 ! setarch -R true 2> /dev/null || run='setarch -R'
 
 fail() {
@@ -41,7 +42,7 @@ silent() {
   }
 }
 
-# reported PROGRAM SCENE: must report the race of the scene.
+# reported PROGRAM SCENE: ThreadSanitizer must report the race of the scene in this program.
 reported() {
   code=0
   $run "$folder/$1" "$2" > "$folder/said" 2>&1 || code=$?
@@ -63,7 +64,7 @@ programs() {
   done
 }
 
-# executors COMPILER: the same for the executors that are installed.
+# executors COMPILER: does the same for the executors that are installed.
 executors() {
   for name in glib uv; do
     test -f "$pkgconfig/tickwheel-$name.pc" || continue
@@ -90,7 +91,7 @@ both_ways() {
   programs "$1"
 }
 
-# usable COMPILER: whether it is installed, with ThreadSanitizer's runtime.
+# usable COMPILER: returns 0 if it is installed, with ThreadSanitizer's runtime.
 usable() {
   echo 'int main(void) { return 0; }' > "$folder/usable.c"
   "$1" -fsanitize=thread "$folder/usable.c" -o "$folder/usable" 2> /dev/null

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts and engines: only the library orders these accesses. ThreadSanitizer must not
- * report any of them. usage: edges [SCENE]
+ * usage: edges [SCENE]
+ *
+ * Accesses of timeouts and engines that only the library orders. ThreadSanitizer must not report
+ * any of them.
  */
 #include "pool.h"
 
@@ -25,8 +27,8 @@ static void ended_await(struct tw_handle handle, int number)
 }
 
 /*
- * A callback must see the scheduler's writes, and a canceller that comes too late must see the
- * callback's.
+ * The next scenes: a callback must see the writes of the scheduling thread, and a canceller that
+ * comes too late must see those of the callback.
  */
 
 static int run_before, run_after;
@@ -91,7 +93,9 @@ static void cancel_wait(void)
 	engine_end(engine);
 }
 
-/* Another thread cancels, in a ring and in the wheel; another thread reschedules. */
+/*
+ * The next scenes: another thread cancels, in a ring and in the wheel; another thread reschedules.
+ */
 
 static int written;
 
@@ -204,7 +208,8 @@ static void rescheduled_by_another(void)
 }
 
 /*
- * A batch. Its finalisers run after another thread's reschedule, and must see that thread's writes.
+ * The next scene: a batch cancels timeouts that another thread has rescheduled. Its finalisers must
+ * see that thread's writes.
  */
 
 static void *other_postpones(void *unused)
@@ -255,7 +260,10 @@ static void batches(void)
 	engine_end(engine);
 }
 
-/* A periodic timeout runs in two threads in turn. The dispatch hook reads its argument. */
+/*
+ * The next scene: a periodic timeout runs in two threads in turn. The dispatch hook reads its
+ * argument.
+ */
 
 struct chain {
 	int runs;
@@ -324,8 +332,8 @@ static void periodic_in_executors(void)
 }
 
 /*
- * A periodic timeout is cancelled while it waits for an executor. The executor's finaliser must run
- * after the cancel, and see its writes.
+ * The next scene: a periodic timeout is cancelled while it waits for an executor. The executor's
+ * finaliser must run after the cancel, and see its writes.
  */
 
 static int stopped_by;
@@ -363,8 +371,8 @@ static void stopped_before_its_run(void)
 }
 
 /*
- * Stop: the hand-back sees the scheduler's writes. After stop the caller sees the writes of all
- * callbacks, on any thread.
+ * The next scenes: stop. The hand-back must see the writes of the scheduling thread. After stop the
+ * caller must see the writes of all callbacks, on any thread.
  */
 
 static int handed[2];
@@ -401,7 +409,7 @@ static void count_callback(struct tw_handle self, void *arg)
 
 static const struct tw_kind count_kind = TW_KIND(count_callback, NULL);
 
-/* A user's hook for threads: no thread joins the worker. */
+/* Stands for a user's hook that creates threads. No thread joins the worker. */
 static int detached_thread(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_t thread;

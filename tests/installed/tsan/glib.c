@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of GLib. ThreadSanitizer does not see GLib's locks, but must not report any of its
- * accesses.
+ * The executor of GLib. ThreadSanitizer does not see GLib's locks, but must not report any access
+ * of this executor.
  */
 #include "scene.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The hooks of an engine and of the process, virtual time, loop mode, memory that passes from
- * thread to thread, a forked child. ThreadSanitizer must not report any of it.
+ * thread to thread, a forked child. ThreadSanitizer must not report any access of these.
  *
  * usage: hooks [SCENE]
  */
@@ -285,8 +285,8 @@ static void loop_mode(void)
 }
 
 /*
- * Memory: callbacks or cancels free objects. An allocator writes into the memory that it gives out
- * and gets back.
+ * The next scenes: memory. Callbacks or cancels free objects. An allocator writes into the memory
+ * that it returns, and into memory that is released to it.
  */
 
 enum { OBJECTS = 1000 };

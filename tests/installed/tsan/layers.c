@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layers above the engine: keys, retries, groups. ThreadSanitizer must not report any of it.
- * usage: layers [SCENE]
+ * The layers above the engine: keys, retries, groups. ThreadSanitizer must not report any access of
+ * these. usage: layers [SCENE]
  */
 #include "pool.h"
 

@@ -21,7 +21,7 @@ struct pool {
 	struct pool_place place[POOL_THREADS];
 	pthread_t thread[POOL_THREADS];
 	atomic_int turn;
-	atomic_int held; /* true: runs nothing for the moment */
+	atomic_int held; /* while it is true, the pool runs nothing */
 	atomic_int over;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Races of a program in its own callbacks. ThreadSanitizer must report each. The library tells it
- * the ordering edges, but must not hide these races.
+ * Races of a program in its own callbacks. ThreadSanitizer must report each. The library reports
+ * its ordering edges to ThreadSanitizer, but must not hide these races.
  *
  * usage: races SCENE; the report names the function of that name.
  */
@@ -10,8 +10,8 @@
 static int counter;
 
 /*
- * The steps fix the order of the two accesses in time but order no memory. So the report must
- * always come.
+ * Makes the first access. The steps make the two accesses come one after the other, but do not
+ * order memory. So ThreadSanitizer must report the race in each run.
  */
 static void counts_here(struct tw_handle self, void *arg)
 {

@@ -3,9 +3,9 @@
  * Shared by the programs of this folder. They stand for a user's program. They are compiled with
  * -fsanitize=thread, and linked to the installed library, which is not.
  *
- * In a scene only the library orders two accesses to plain memory. Any other wait is for a step: a
- * relaxed atomic, which orders no memory. Threads and engines must begin before the accesses,
- * because creating a thread orders everything before it.
+ * In a scene, two threads access plain memory, and only the library orders their accesses. All
+ * other waits are for a step: a relaxed atomic, which orders no memory. Threads and engines must
+ * begin before the accesses, because creating a thread orders everything before it.
  */
 #ifndef SCENE_H
 #define SCENE_H
@@ -127,7 +127,7 @@ static inline void engine_end(struct tw_engine *engine)
 	must(tw_engine_destroy(engine) == 0);
 }
 
-/* Greater than all steps of a scene. */
+/* a number greater than all steps of a scene */
 enum { SCENE_END = 1000 };
 
 struct scene_thread {
@@ -137,8 +137,9 @@ struct scene_thread {
 };
 
 /*
- * The thread attaches before anything else and stays until the end. Its first and last use of the
- * library take a lock of liburcu, which would order more than the scene tests.
+ * The main function of a scene's thread. It attaches before anything else, and stays until the end.
+ * Its first and last use of the library take a lock of liburcu, which would order more than the
+ * scene tests.
  */
 static inline void *scene_thread_body(void *argument)
 {

@@ -3,10 +3,13 @@
  * tw_schedule_many and tw_schedule_many_at must schedule each item as a single call would, whatever
  * happens to the other items. Batches that end before their last item are in test_batch_ends.c.
  *
- * Seen to fail: INT64_MIN not rejected; the kind checked for the first item only; the sleeping
- * worker notified of the last deadline instead of the earliest, or of none; slack left out; a
- * rejected item that is not counted, or that keeps its old handle; entries that are written and not
- * published; a chain that is not pushed.
+ * Seen to fail with these defects:
+ * - a batch accepts the time INT64_MIN, or checks only the first item's kind;
+ * - it wakes the sleeping worker for the last deadline instead of the earliest, or not at all;
+ * - it ignores the kind's slack;
+ * - it does not count a rejected item, or leaves the old handle in it;
+ * - twi_batch_end() does not raise the ring's tail, so the entries stay invisible;
+ * - a batch does not push the chain of nodes that found no free entry in the ring.
  */
 #include "batch_scene.h"
 #include "ringless.h"
@@ -257,7 +260,7 @@ Test(batch, the_limit_takes_what_fits)
 	free(items);
 }
 
-/* A batch that a callback schedules, and its results. */
+/* A batch that a callback schedules, and the results of that batch. */
 struct nested {
 	struct tw_engine *engine;
 	struct tw_item item[FEW];
@@ -346,7 +349,7 @@ Test(batch, slack_as_by_single_calls)
 	fixture_close(&fixture);
 }
 
-/* Overdue timeouts of one batch must run in the order of the array. */
+/* In the next test, overdue timeouts of one batch must run in the order of the array. */
 static int order[FEW];
 static int ordered;
 

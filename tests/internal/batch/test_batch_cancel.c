@@ -3,9 +3,13 @@
  * tw_cancel_many must cancel each handle as a single call would, in any state of its timeout. The
  * tests include duplicates, several engines, and finalisers that call the library.
  *
- * Seen to fail: timeouts of another engine counted for the first one and pushed to it; finalisers
- * that run only at the end of the section; no section; timeouts cancelled in the wheel that are not
- * pushed, or that are all pushed although stop sweeps them; a node that is not given back.
+ * Seen to fail with these defects:
+ * - timeouts of a second engine are counted in the first one, and pushed to it;
+ * - finalisers run only at the end of the section;
+ * - the batch has no section;
+ * - timeouts that are cancelled in the wheel are not pushed, or are pushed although stop sweeps
+ *   them;
+ * - a node is not given back.
  */
 #include "engine/engine.h"
 #include "probe.h"
@@ -44,7 +48,10 @@ static void *array_make(size_t count, size_t bytes)
 	return array;
 }
 
-/* The first `flushed` timeouts are in the wheel, and the others are in ingress. */
+/*
+ * Cancels many timeouts by a batch. The first `flushed` of them are in the wheel, the others in
+ * ingress.
+ */
 static void many_check(bool ringless, size_t flushed)
 {
 	struct fixture fixture;
@@ -232,8 +239,10 @@ Test(batch_cancel, after_stop_and_destroy)
 	outcomes_check(outcomes, FEW, TW_CANCEL_CANCELLED);
 }
 
-/* Another thread cancels while stop hands timeouts back. Only stop's sweep may give these nodes
- * back. */
+/*
+ * In the next test, another thread cancels while stop hands timeouts back. Only stop's sweep may
+ * give these nodes back.
+ */
 static struct {
 	struct tw_handle handle[FEW];
 	int outcome[FEW];
@@ -281,15 +290,15 @@ Test(batch_cancel, cancels_during_the_hand_back_free_once)
 
 enum act { JUST_LOOK, SCHEDULE_AGAIN, CANCEL_THE_NEXT, DETACH };
 
-/* What the finalisers of a batch do, and what they record. */
+/* The job of a batch's finalisers, and what they record. */
 static struct {
 	struct tw_engine *engine;
 	struct tw_handle *handles;
 	int order[FEW];
 	int count;
-	int inner; /* calls of the finalisers that succeeded */
+	int inner; /* how many calls of the finalisers succeeded */
 	enum act act;
-	bool held; /* the worker is held, so that nothing gets into the wheel */
+	bool held; /* whether the worker is held, so that nothing gets into the wheel */
 	struct gate gate;
 } seen;
 
@@ -422,8 +431,8 @@ Test(batch_cancel, batch_continues_after_a_finaliser_detaches)
 }
 
 /*
- * The finaliser of the second timeout ends the thread. The first timeout is already cancelled then.
- * The third must stay pending.
+ * Ends the thread. This is the finaliser of the second timeout, so the first timeout is already
+ * cancelled. The third must stay pending.
  */
 static void on_end_thread(void *arg, enum tw_end end)
 {

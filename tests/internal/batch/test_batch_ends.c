@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches that end before their last item, because there is no memory, the engine stops in the
- * middle, cannot be started or has been stopped, or the calling thread is cancelled
- * (pthread_cancel).
+ * Batches that end before their last item. The reasons: there is no memory; the engine is stopped
+ * in the middle of the batch, was stopped before, or cannot be started; the calling thread is
+ * cancelled (pthread_cancel).
  *
- * Seen to fail: a start tried for each item, or for items that are all rejected; an engine that
- * closes between two spans and still gets items; a thread that ends inside its section.
+ * Seen to fail with these defects: a batch tries to start the engine for each item, or even if all
+ * items are invalid; an engine that is stopped between two spans still gets items; a cancelled
+ * thread ends inside its section.
  */
 #include "batch_scene.h"
 
@@ -73,8 +74,10 @@ Test(batch_ends, without_memory_the_rest_is_rejected)
 	free(errors);
 }
 
-/* This allocator has a cancellation point. A thread with a pending pthread_cancel would end in
- * it. */
+/*
+ * Allocates, and has a cancellation point, at which a thread with a pending pthread_cancel would
+ * end.
+ */
 static void *cancellable_allocate(void *context, size_t bytes, size_t align)
 {
 	void *memory = NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch and the ring of its lane: the ring has fewer free entries than the batch needs, or none.
- * Other tests have more threads than lanes. The batch must be published once, and a sleeping worker
- * must be notified of timeouts that wait for it.
+ * A batch whose lane has a ring with fewer free entries than the batch needs, or with none. In
+ * other tests there are more threads than lanes. The batch must be published once, and a sleeping
+ * worker must be notified of timeouts that wait for it.
  *
- * Seen to fail: free entries never looked for, or assumed; a chain not pushed, or its nodes not
- * linked; units of scheduled timeouts without a notification; cancels that are not pushed.
+ * Seen to fail with these defects: twi_batch_find_room() does not look for free entries, or assumes
+ * that there are some; a chain is not pushed, or its nodes are not linked; a batch that completes
+ * units of 64 scheduled timeouts does not notify the worker; cancels are not pushed.
  */
 #include "engine/engine.h"
 #include "ingress/batch.h"

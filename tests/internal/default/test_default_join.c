@@ -3,7 +3,7 @@
  * The worker's thread of the default engine must be joined, even if a destructor of thread data on
  * that very thread calls stop before any other stop has returned 0.
  *
- * Seen to fail: a stop on the worker's thread that claims the join.
+ * Seen to fail with this defect: a stop on the worker's own thread claims the join of that thread.
  */
 #include "engine/engine.h"
 #include "fixture.h"

@@ -9,9 +9,10 @@
  * All threads must get the same engine. It must have the options that were accepted, or the default
  * options if none were. The other engines that were made meanwhile must be freed.
  *
- * Seen to fail: an engine that is published by a plain store instead of a compare-and-swap; options
- * that are accepted after a creator has read them; a creator that loses and does not free its
- * engine. Under ThreadSanitizer: an engine, or options, published or read without a memory order.
+ * Seen to fail with these defects: default_make() publishes the engine by a plain store instead of
+ * a compare-and-swap; options are accepted after a creator has read them; a creator whose swap
+ * fails does not free its engine. Under ThreadSanitizer, also: the engine, or the options, are
+ * published or read without a memory order.
  */
 #include "check.h"
 

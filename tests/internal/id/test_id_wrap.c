@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An id holds 32 bits of a block's generation. These tests use up all of them. A real run would
- * take too long for that, so the test sets the state words of free blocks.
+ * An id holds 32 bits of a block's generation. These tests reach the last of these generations. To
+ * schedule that often would take too long, so the tests set the state words of free blocks.
  *
- * Seen to fail: a block used by id after its last id; a check of the block's present generation
- * instead of the next one; only the first of several such blocks set aside.
+ * Seen to fail with these defects: a block is used for an id after its last id; the check uses the
+ * block's present generation instead of the next one; only the first of several such blocks is set
+ * aside.
  */
 #include "fixture.h"
 #include "probe.h"

@@ -4,8 +4,9 @@
  * Idle lanes rest, so the worker does not look at them. If there is no memory, far threads share
  * one lane.
  *
- * Seen to fail: a far thread that pushes to the shared lane; a lane that never rests, or whose bit
- * is not set again; a number that is not given back when its thread ends.
+ * Seen to fail with these defects: a far thread pushes to the shared lane; a lane never rests; the
+ * bit of a lane that has rested is not set again; a lane's number is not given back when its thread
+ * ends.
  */
 #include "fixture.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Producers must slow down when many cancelled timeouts wait for the worker. Timeouts that another
- * thread cancels must count too: one by one or in batches, in a near lane or a far one.
+ * Producers must slow down when many cancelled timeouts wait for the worker. A timeout that another
+ * thread cancels must count too, whether that thread cancels singly or in batches, and whether it
+ * has a near lane or a far one.
  *
- * Seen to fail: cancels that count only when their own thread schedules, for each of the two calls;
- * a pause that does not depend on the number of threads.
+ * Seen to fail with these defects: cancels count only when the thread that made them schedules (for
+ * tw_cancel, and for tw_cancel_many); the pause does not depend on the number of threads.
  */
 #include "fixture.h"
 
@@ -15,7 +16,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Somewhat more cancelled timeouts than make a producer yield (ingress/pressure.c). */
+/*
+ * A little more than the number of cancelled timeouts that makes a producer yield
+ * (ingress/pressure.c).
+ */
 enum { MANY = (1 << 18) + 4096 };
 
 static struct fixture fixture;

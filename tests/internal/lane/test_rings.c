@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The size of a ring. A ring begins small. It grows if it is full, and shrinks if it is nearly
- * empty for long. If there is no memory, it stays as it is. No entry may be lost, and all memory
- * must be given back.
+ * The size of a ring. A ring begins small. It grows if it is full, and shrinks if it has been
+ * nearly empty for long. If there is no memory, its size stays the same. No entry may be lost, and
+ * all memory must be given back.
  *
- * Seen to fail: a ring that does not grow, or that allocates each time it is full; arrays that are
- * never freed; a ring that never shrinks, or that shrinks at once; an allocation tried at each push
- * while there is no memory; an array that counts as empty although its first entries are left.
+ * Seen to fail with these defects: a ring does not grow, or allocates each time it is full; its
+ * arrays are never freed; it never shrinks, or shrinks at once; each push tries to allocate while
+ * there is no memory; an array counts as empty although its first entries were not taken.
  */
 #include "fixture.h"
 #include "rings.h"
@@ -109,7 +109,7 @@ static void schedule(int number)
 		check_int(tw_schedule(fixture.engine, TW_MS(5), &count_kind, NULL, NULL), 0);
 }
 
-/* Moves the clock and polls. Exactly `number` timeouts must run. */
+/* Moves the clock and polls. Checks that exactly `number` timeouts run. */
 static void run_all(int number)
 {
 	atomic_store(&fired, 0);
@@ -204,7 +204,7 @@ Test(rings, without_memory_the_link_queues_take_the_rest, .init = begin, .fini =
 	most_bytes = twi_ring_bytes(TWI_RING_LEAST - 1);
 	schedule(3 * TWI_RING_LEAST);
 	check_int(twi_ring_pushed(&lane()->ring), TWI_RING_LEAST);
-	/* The push must try to allocate once, not at every push. */
+	/* Only the first of these pushes may try to allocate. */
 	check_int(allocations, 2);
 	run_all(3 * TWI_RING_LEAST);
 	/* When there is memory again, the ring must grow. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many slots a scope needs over a long time. However many timeouts come and go, the scope must
- * use at most twice as many slots as timeouts were pending at once, plus 64.
+ * How many slots a scope uses over a long time. However many timeouts are scheduled and end, it
+ * must use at most 64 slots plus two for each of the greatest number of timeouts that were pending
+ * at once.
  *
- * Seen to fail: a slot that is not freed when its timeout was cancelled, or when it expired; more
- * slots after each turn; a bound computed from all slots instead of the members.
+ * Seen to fail with these defects: a slot is not freed when its timeout was cancelled, or when it
+ * expired; each turn adds slots; turn_over() computes the bound from all slots instead of the
+ * members.
  */
 #include "scope/scope.h"
 #include "scope_scene.h"
@@ -47,8 +49,7 @@ Test(scope_slots, stay_within_twice_the_members)
 		live_long(live[i], 200000 / slowdown());
 }
 
-/* Random timeouts are cancelled and others scheduled, while the rest of the members stay
- * pending. */
+/* Cancels random timeouts and schedules others, while the rest of the members stay pending. */
 Test(scope_slots, random_lives)
 {
 	static struct tw_handle handle[LIVE_MOST];

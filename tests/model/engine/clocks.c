@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The clocks and the hooks of the process. A thread moves a virtual clock while other threads
- * create and destroy engines (E9, E10). A thread sets the process's hooks while others call through
- * them (E11). Threads read a time stamp counter's sample while another thread renews it (E18).
+ * create and destroy engines (E9, E10). A thread sets the process's hooks while other threads call
+ * them (E11). Threads read the last sample of a time stamp counter while another thread takes a new
+ * sample (E18).
  *
- * Seen to fail with these defects: relaxed accesses in attach, in detach or in the look for a
- * sleeper; no grace period after detach; a hook stored or loaded relaxed; the sample's count raised
- * before the offset, raised relaxed, or loaded relaxed; an offset that is stored instead of raised;
- * a quick deadline that loads the count relaxed, or after the offset; CLOCK_MONOTONIC at once after
- * a fall (tsc_fall); the count of engines decremented or read relaxed.
+ * Seen to fail with these defects:
+ * - virtual_attach() or virtual_detach() changes `sleeper` relaxed, or sleeper_wake() loads it
+ *   relaxed;
+ * - clock_detach() waits for no grace period;
+ * - a hook of the process is stored or loaded relaxed;
+ * - sampled_now_ns() raises `sampled` (the sample's count) before the offset, or sampled_raise()
+ *   raises it relaxed;
+ * - tsc_now_ns() loads `sampled` relaxed;
+ * - offset_raise() stores the offset even if the present one is greater;
+ * - twi_clock_quick_after_ns() loads `sampled` relaxed, or after the offset;
+ * - fallen_now_ns() returns a reading of CLOCK_MONOTONIC without waiting until it has passed the
+ *   greatest earlier reading (tsc_fall);
+ * - a system clock's count of engines is decremented or read relaxed.
  */
 #include "clock/tsc.h"
 #include "memory/memory.h"
@@ -69,8 +78,8 @@ static void make_engine(void)
 	options.clock = the_clock;
 	MODEL_CHECK(tw_engine_create(&options, &engines[0]) == 0);
 	/*
-	 * The park as a sleeping worker leaves it. Otherwise the thread that moves the clock would
-	 * wake no worker.
+	 * Sets the park word as a sleeping worker leaves it. Otherwise the thread that moves the
+	 * clock would wake no worker.
 	 */
 	twi_store_relaxed(&engines[0]->worker.park.word, TWI_PARKED);
 }
@@ -107,7 +116,7 @@ MODEL_HARNESS(clock_free, .proves = "a clock is freed after its engine has left 
 	      .setup = make_engine, .thread = {destroy, destroy_clock}, .preemptions = 2, .weak = 2,
 	      .random_runs = 300);
 
-/* A system clock of two engines. It may be freed only after both have left it. */
+/* Makes a system clock of two engines. It may be freed only after both engines have left it. */
 static void make_shared(void)
 {
 	struct tw_options options;
@@ -132,7 +141,7 @@ MODEL_HARNESS(clock_shared, .proves = "a clock of two engines is freed after bot
 	      .setup = make_shared, .thread = {destroy_mine, destroy_mine, destroy_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 
-/* A counter whose last sample is a second old, so that the first reader renews it. */
+/* A counter whose last sample is a second old, so that the first reader takes a new one. */
 static struct twi_clock_tsc tsc_clock;
 static _Atomic int64_t told_ns;
 
@@ -146,7 +155,7 @@ static void make_tsc(void)
 	twi_store_relaxed(&told_ns, 0);
 }
 
-/* A reading must not be less than one that another thread published before. */
+/* Reads the clock. The reading must not be less than one that another thread published before. */
 static void read_and_tell(void)
 {
 	int64_t before_ns = twi_monotonic_ns();
@@ -164,8 +173,8 @@ static void read_and_tell(void)
 }
 
 /*
- * A deadline computed during a renewal must not be early, and must be late by no more than the
- * clock's lag.
+ * Computes a deadline while another thread takes a new sample. The deadline must not be early, and
+ * must be late by no more than the clock's lag.
  */
 static void compute_deadline(void)
 {
@@ -188,7 +197,10 @@ MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is b
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
 
-/* The last sample's reading is 4 us ahead of the clock, and the sample is almost too old. */
+/*
+ * Makes the reading of the last sample 4 us ahead of CLOCK_MONOTONIC, and the sample almost too
+ * old.
+ */
 static void make_tsc_ahead(void)
 {
 	const int64_t now_ns = twi_monotonic_ns();

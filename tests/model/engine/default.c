@@ -4,8 +4,10 @@
  * options (E120). All callers must get one engine, fully initialised, with the options that were
  * accepted.
  *
- * Seen to fail with these defects: the engine published by a plain store instead of a swap;
- * published or read relaxed; the options read relaxed.
+ * Seen to fail with these defects:
+ * - default_make() publishes the engine by a plain store instead of a swap;
+ * - the pointer `made` to the engine is stored or loaded relaxed;
+ * - default_make() reads the options (`wished`) relaxed.
  */
 #include "engine/engine.h"
 #include "world.h"
@@ -35,8 +37,8 @@ static void ask(void)
 	struct tw_engine *engine = twi_default_engine();
 
 	/*
-	 * Plain reads of fields that the creator wrote. They are a race if the engine was published
-	 * without order.
+	 * These are plain reads of fields that the creator wrote. They race with the creator's
+	 * writes if the engine was published without order.
 	 */
 	MODEL_CHECK(engine != NULL && engine->options.slots != 0);
 	found[model_self()] = engine;

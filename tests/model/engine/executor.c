@@ -2,12 +2,15 @@
 /*
  * An executor that rejects timeouts. Rejected timeouts become pending again or are dropped, while
  * another thread calls cancel, cancel_wait, reschedule or stop (E4). Each timeout must end once, as
- * the return code says. At the end: batches that several workers hand over to one thread (E66).
+ * the return code says. The last harness: several workers hand batches over to one thread (E66).
  *
- * Seen to fail with these defects: a step back to pending that does not look at the state, or that
- * overlooks a cancel of its chain; a waiter that is not woken, or that takes a timeout which is
- * pending again for ended; the insert into the wheel before that step; a batch handed over without
- * release, or taken without acquire.
+ * Seen to fail with these defects:
+ * - word_again(), which makes a rejected timeout pending again, changes the state word without
+ *   checking the state, or overlooks that a chain was cancelled;
+ * - twi_due_again() does not wake a thread that waits in cancel_wait;
+ * - that waiter takes a timeout that is pending again for one that has ended;
+ * - twi_due_again() inserts the timeout into the wheel before it calls word_again();
+ * - twi_handover_push() pushes without release, or twi_handover_take() takes without acquire.
  */
 #include "queue/handover.h"
 #include "world.h"
@@ -132,7 +135,10 @@ static void cancel(void)
 	MODEL_CHECK(one.outcome == TW_CANCEL_DONE || one.outcome == TW_CANCEL_RUNNING);
 }
 
-/* The callback never runs, because the executor rejects it. So the wait must end with a cancel. */
+/*
+ * Waits for the cancel. The executor rejects the timeout, so its callback never runs, and the wait
+ * must end with a cancel.
+ */
 static void cancel_wait(void)
 {
 	told = 1;
@@ -152,7 +158,7 @@ static void stop(void)
 	world_close();
 }
 
-/* The counters must agree with the events. */
+/* Checks that the counters agree with the events. */
 static void books(uint64_t expired, uint64_t cancelled)
 {
 	struct tw_stats stats = {.size = sizeof stats};
@@ -182,8 +188,8 @@ static void cancelled(void)
 }
 
 /*
- * After a successful reschedule, the executor is offered the timeout only at its new deadline.
- * Otherwise the next tick offers it once more.
+ * Checks that, after a successful reschedule, the executor gets the timeout only at its new
+ * deadline. Without a reschedule, the next tick passes it to the executor again.
  */
 static void moved(void)
 {
@@ -243,11 +249,11 @@ MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends
 	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Batches that two workers hand over to one thread. */
+/* The next harness: two workers hand batches over to one thread. */
 
 static struct twi_handover handover;
 static struct batch {
-	struct twi_handover_link link; /* first */
+	struct twi_handover_link link; /* must be the first field */
 	unsigned number;               /* counts the batches of its worker */
 } batches[4];
 static unsigned taken[2];
@@ -272,7 +278,7 @@ static void push_second(void)
 	push_two(1);
 }
 
-/* Takes what was handed over. Each batch must come once, and each worker's batches in order. */
+/* Takes what was handed over. Each batch must come once, and the batches of one worker in order. */
 static void take(void)
 {
 	struct twi_handover_link *link = twi_handover_take(&handover);

@@ -4,11 +4,16 @@
  * woken sleeps for ever, which the model reports as a deadlock (E8). Also: what flush promises when
  * it returns (E13).
  *
- * Seen to fail with these defects: one of the four accesses of sleep and wake weakened to acquire
- * or release, for every reason to wake; the count of unseen units set to 0 by a plain store; the
- * served ticket stored or loaded relaxed; the end of the sleep computed before the last turn; a
- * callback on a worker's thread that sets the timer of a loop. On descriptors: the eventfd not
- * written, or read before the poll.
+ * Seen to fail with these defects:
+ * - for each reason to wake the worker: one of the four accesses is only acquire or release. The
+ *   four are: the sleeper stores PARKED and loads the reason; the waker stores the reason and loads
+ *   the park word;
+ * - the worker sets its count of units, `units_pending`, to 0 by a plain store;
+ * - `flush_done`, the ticket that the worker has served, is stored or loaded relaxed;
+ * - the worker computes the end of its sleep before its last turn;
+ * - a callback on a worker's thread sets the timer of a loop;
+ * - a worker that sleeps on descriptors: a waker does not write to the eventfd, or the worker reads
+ *   the eventfd before it polls.
  */
 #include "ingress/push.h"
 #include "thread/futex.h"
@@ -28,21 +33,21 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The timeout is due one tick from now. */
+/* Makes a timeout that is due one tick from now. */
 static void open_soon(void)
 {
 	open_starting();
 	world_schedule(&one, &probe_kind, WORLD_NOW_NS + WORLD_TICK_NS);
 }
 
-/* The worker has a far deadline to sleep for before `one` is scheduled. */
+/* Makes a far deadline, for which the worker sleeps before `one` is scheduled. */
 static void open_far(void)
 {
 	open_starting();
 	world_schedule(&far, &probe_kind, WORLD_NOW_NS + 1000 * WORLD_TICK_NS);
 }
 
-/* An engine on CLOCK_MONOTONIC. The model moves that clock when all threads wait. */
+/* Opens an engine on CLOCK_MONOTONIC. The model moves that clock when all threads wait. */
 static void open_real(void)
 {
 	struct tw_options options = world_options();
@@ -53,7 +58,7 @@ static void open_real(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The first thread's next schedule ends a unit. */
+/* Makes the next schedule of the first thread complete a unit of 64 timeouts. */
 static void unit_ends(void)
 {
 	struct twi_lane *lane = &world.worker->near.lane[twi_thread()->lane];
@@ -78,8 +83,8 @@ static void schedule(void)
 }
 
 /*
- * Schedules the timeout that completes the last permitted unit, unless the worker has looked
- * meanwhile. Its deadline is never, so only the count of units can wake the worker.
+ * Schedules the timeout that completes the last unit that may wait, unless the worker has taken
+ * entries meanwhile. The deadline is never, so only the count of units can wake the worker.
  */
 static void schedule_last_unit(void)
 {
@@ -87,7 +92,7 @@ static void schedule_last_unit(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &one, NULL) == 0);
 }
 
-/* The timeout is due. Its callback schedules one that is due a little later. */
+/* Runs when the timeout is due, and schedules another timeout that is due a little later. */
 static void again_run(struct tw_handle self, void *arg)
 {
 	(void)self;
@@ -101,7 +106,9 @@ static void schedule_again(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &kind, &one, NULL) == 0);
 }
 
-/* Moves the clock too, so that the last turn before the sleep may run the callback. */
+/*
+ * Schedules, and moves the clock too, so that the last turn before the sleep may run the callback.
+ */
 static void schedule_again_and_set_clock(void)
 {
 	schedule_again();
@@ -132,7 +139,8 @@ static void stop(void)
 
 /*
  * Waits until the worker has done its work, although no thread is left to wake it. If the worker
- * did not see a push's link, it looks again soon, so this waits a few such looks.
+ * did not see a push's link, it looks again after a millisecond. So this waits for a few such
+ * looks.
  */
 static void pending_await(int64_t count)
 {
@@ -171,8 +179,8 @@ static void ran_before_the_other(void)
 }
 
 /*
- * The worker must not sleep while the units are full. If it has counted units as seen, it has also
- * transferred their timeouts.
+ * Checks that the worker does not sleep while the greatest allowed number of units waits. If the
+ * worker has counted units as seen, it has also transferred their timeouts.
  */
 static void units_seen(void)
 {
@@ -224,8 +232,8 @@ MODEL_HARNESS(flush_twice, .proves = "two flushers against the worker: both retu
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /*
- * A worker that sleeps on file descriptors. It must see each wake-up, and must not read one away
- * for another thread.
+ * Opens a worker that sleeps on file descriptors. It must see each wake-up. When it reads the
+ * eventfd for one waker, it must not lose the wake-up of another.
  */
 static void open_on_descriptors(void)
 {

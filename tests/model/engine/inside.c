@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A callback of one engine runs a chain of another engine (tw_due_run). The calling thread is a
- * worker, but not the chain's worker. So it must send the chain's next run to the chain's engine
- * through a queue, as any other thread does (E4, E8, E16). Meanwhile the chain's own worker turns,
- * sleeps or stops.
+ * A callback of one engine runs a chain (a periodic timeout) of another engine by tw_due_run. The
+ * calling thread is a worker, but not the worker of the chain's engine. So it must send the chain's
+ * next run to that engine through a queue, as any other thread does (E4, E8, E16). Meanwhile the
+ * worker of the chain's engine turns, sleeps or stops.
  *
- * Seen to fail with these defects: the calling thread files the next run as if the wheel were its
- * own (both workers then race for the wheel); no push; no look after the push.
+ * Seen to fail with these defects:
+ * - the calling thread files the next run as if the wheel were its own, so both workers race for
+ *   the wheel;
+ * - again_far() does not push the chain's node;
+ * - twi_lane_push_queued() does not read the deadline again after the push.
  */
 #include "world.h"
 
@@ -39,7 +42,7 @@ static void on_run_due(struct tw_handle self, void *arg)
 
 static const struct tw_kind run_due_kind = TW_KIND(on_run_due, NULL);
 
-/* A turn of the other engine. The calling thread is its worker. */
+/* Makes a turn of the other engine. The calling thread is its worker. */
 static void turn_other(void)
 {
 	twi_worker_enter(&other->worker);
@@ -47,7 +50,10 @@ static void turn_other(void)
 	other->worker.self->worker = NULL;
 }
 
-/* The callback of `other` is in its wheel and due, so the next turn runs it. */
+/*
+ * Opens the other engine with the callback of `other` in its wheel and due, so the next turn runs
+ * it.
+ */
 static void open_other(void)
 {
 	struct tw_options options;
@@ -66,7 +72,10 @@ static void open_other(void)
 	MODEL_CHECK(tw_clock_set(other_clock, CLOCK_NS) == 0);
 }
 
-/* The first engine has dispatched a run of its chain. The second engine's callback will run it. */
+/*
+ * Opens two engines. The first has dispatched a run of its chain, which the second engine's
+ * callback will run.
+ */
 static void open_two(int64_t interval_ns)
 {
 	struct tw_options options = world_options();
@@ -87,7 +96,7 @@ static void open_two(int64_t interval_ns)
 	open_other();
 }
 
-/* The chain's next run is due as soon as this run has ended. */
+/* Makes the chain's next run due as soon as this run has ended. */
 static void open_near(void)
 {
 	open_two(2 * WORLD_TICK_NS);

@@ -3,8 +3,9 @@
  * Engines whose thread cannot be created or dies (E12), and the limit of pending timeouts. No
  * thread may hang, no timeout may be lost, and each return code must keep its promise.
  *
- * Seen to fail with these defects: the state changes of start relaxed; a place of the limit taken
- * by load and store.
+ * Seen to fail with these defects:
+ * - tw_engine_start() changes the engine's state relaxed;
+ * - twi_limit_take() takes a place of the limit by a load and a store.
  */
 #include "world.h"
 
@@ -13,7 +14,7 @@
 static struct probe one, two;
 static bool one_accepted, two_accepted;
 
-/* The user's hook for threads: the model tries both a thread and EAGAIN. */
+/* Stands for the user's hook that creates threads. The model tries both a thread and EAGAIN. */
 static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 {
 	pthread_t thread;
@@ -22,7 +23,7 @@ static int thread_or_none(void *context, void *(*body)(void *arg), void *arg)
 	return model_choose(2) == 0 ? pthread_create(&thread, NULL, body, arg) : EAGAIN;
 }
 
-/* An engine in virtual time, in which an overdue timeout runs at once. */
+/* Opens an engine in virtual time, in which an overdue timeout runs at once. */
 static void open_virtual(void)
 {
 	world_open(NULL);

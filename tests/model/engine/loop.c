@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A loop that sleeps on the engine's descriptor, against all threads that may wake it. The loop
- * must poll again if there is a reason (E8), and must come to rest if there is none. Also: brackets
- * (tw_loop_enter to tw_loop_exit) that pass from thread to thread (E12).
+ * must poll again if there is a reason (E8), and must come to rest if there is none. Also: the
+ * calls tw_loop_enter to tw_loop_exit, which make one thread after another the owner (E12). Such a
+ * pair is a bracket.
  *
- * Seen to fail with these defects: the owner does not look at its state word after it has set the
- * timer; it looks at ingress before it has published its sleep; a waker does not set the timer; a
- * late setting of the timer is not expected (the loop then polls for ever), or is counted in two
- * steps; a ticket taken relaxed; a queue that counts as empty as soon as its producers' end is at
- * the stub (loop_cut).
+ * Seen to fail with these defects:
+ * - the owner does not look at its park word after it has set the timer;
+ * - the owner looks at ingress before it has published its sleep;
+ * - a waker does not set the timer;
+ * - the owner does not expect a waker to set the timer late, and then polls for ever;
+ * - a waker counts its setting of the timer (`kicks`) by a load and a store;
+ * - turn_take() takes the flush ticket relaxed;
+ * - a queue counts as empty as soon as the worker's end is at the stub, although a push is not
+ *   linked yet (loop_cut).
  */
 #include "world.h"
 
@@ -39,14 +44,14 @@ static void own(void)
 	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 }
 
-/* The thread after the harness's only producer is the owner. */
+/* Makes the thread after the harness's only producer the owner. */
 static void open_owned(void)
 {
 	open_loop();
 	model_as(1, own);
 }
 
-/* The owner's loop, which ends when the engine stops. */
+/* Runs the owner's loop, which ends when the engine stops. */
 static void loop_run(void)
 {
 	if (!twi_engine_owned(world.engine))
@@ -92,15 +97,15 @@ static void schedule_other(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
-/* The deadline is never, so this push wakes no thread whenever it comes. */
+/* Schedules a timeout whose deadline is never, so this push wakes no thread whenever it comes. */
 static void schedule_never(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
 }
 
 /*
- * The first timeout goes through a link queue. So the next push to it can be interrupted between
- * its two steps.
+ * Makes a lane that has already pushed through its link queue. The next push to that queue can then
+ * be interrupted between its two steps.
  */
 static void open_linked(void)
 {
@@ -131,10 +136,10 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* Longer than a loop waits before it looks again at an unlinked push. */
+/* Longer than a loop waits before it looks again at a push that was not linked. */
 enum { A_WHILE_NS = 10000000 };
 
-/* The loop must have done its work without another wake-up, and must not poll any more. */
+/* Checks that the loop has done its work without another wake-up, and does not poll any more. */
 static void at_rest_with(int64_t pending)
 {
 	static _Atomic uint32_t nobody;
@@ -194,7 +199,10 @@ static void bracket_or_busy(void)
 	MODEL_CHECK(tw_loop_exit(world.engine) == 0);
 }
 
-/* This poll is a bracket of its own, and the stop may have to wait for it. */
+/*
+ * Polls without a bracket around the poll, so the poll is a bracket of its own. The stop may have
+ * to wait for it.
+ */
 static void poll_beside_stop(void)
 {
 	int64_t result = tw_engine_poll(world.engine, 0);

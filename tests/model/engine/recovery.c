@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a forked child finds in memory (E70). If the state word says that a timeout is alive, its
+ * What a forked child finds in memory (E70). If the state word says that a timeout is pending, its
  * fields must belong to its generation, and its caller must have the handle. This must hold for
- * each code path that creates a timeout. A slab in the table must have its head, and so must each
- * listed block of a wheel's chunks. The model has no fork. Instead a thread looks with acquire at
- * any moment, because a child's copy of the memory amounts to that (thread/fork.h).
+ * each code path that creates a timeout. If a slab is in the table of slabs, its header must be
+ * initialised. So must the header of each memory block in a wheel's list of blocks (wheel/chunk.h).
  *
- * Seen to fail with these defects: both words of a birth in one step, the state first; the state
- * stored relaxed; the place in the table stored relaxed; a block listed by a relaxed store; the
- * handle written after the timeout is alive.
+ * The model has no fork. Instead one thread reads the memory with acquire loads, at any moment. A
+ * child's copy of the memory shows it the same (thread/fork.h).
+ *
+ * Seen to fail with these defects:
+ * - twi_node_begin() stores the new generation and the pending state in one step, before the
+ *   fields;
+ * - twi_node_begin_here() or twi_node_offer() stores the state word relaxed;
+ * - slab_make() stores the slab's place in `twi_slab_table` relaxed;
+ * - a block of chunks is put into its list by a relaxed store;
+ * - the caller's handle is written after the timeout is pending.
  */
 #include "world.h"
 
@@ -70,7 +76,7 @@ static void child_looks(void)
 		return;
 	MODEL_CHECK(twi_load_relaxed(&node->kind) == &probe_kind);
 	MODEL_CHECK(twi_load_relaxed(&node->arg) == &two);
-	/* The child may run its callback, which relies on the handle. */
+	/* A child may run the timeout's callback, which relies on the handle. */
 	MODEL_CHECK(two.handle.node == node && two.handle.generation == twi_word_generation(word));
 }
 
@@ -85,7 +91,7 @@ static void count(void *context, void *block)
 	++*(uint64_t *)context;
 }
 
-/* If the head is not there yet, this read is a race. */
+/* Reads the header as a forked child does. If it is not initialised yet, this read is a race. */
 static void child_visits(void)
 {
 	uint64_t blocks = 0;
@@ -130,7 +136,7 @@ static TWI_WORKER_UNCHECKED void grow(void)
 	MODEL_CHECK(twi_chunk_take(&chunks) != NULL);
 }
 
-/* The child frees through its own copy of the list, as after a fork. */
+/* Frees through the child's own copy of the list, as after a fork. */
 static TWI_WORKER_UNCHECKED void child_frees(void)
 {
 	struct twi_chunk_pool copy;

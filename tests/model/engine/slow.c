@@ -4,10 +4,14 @@
  * it (E65). Each slow run must be reported once and counted once. A report must describe one run
  * only. A quick run must never be reported.
  *
- * Seen to fail with these defects: the state stored or loaded relaxed; an end that does not check
- * whether its run was already reported; a number that does not change; a report by load and store
- * instead of a swap. The order of the fields' accesses does not matter here, because a swap reads
- * the newest store.
+ * Seen to fail with these defects:
+ * - slot_begin() stores `state` relaxed, or twi_watch_look() loads it relaxed;
+ * - slot_end() does not check whether the run was already reported;
+ * - slot_end() does not give the next run a new number;
+ * - slot_claim() marks the run as reported by a load and a store instead of a swap.
+ *
+ * The order in which the fields are accessed does not matter here, because a swap reads the newest
+ * store.
  */
 #include "expiry/slow.h"
 #include "worker/role.h"
@@ -44,7 +48,7 @@ static void on_three(struct tw_handle self, void *arg)
 static const struct tw_kind kinds[RUNS + 1] = {
 	{0}, TW_KIND(on_one, NULL), TW_KIND(on_two, NULL), TW_KIND(on_three, NULL)};
 
-/* The duration of each run. The second is quick. */
+/* Returns the duration of a run. The second run is quick. */
 static int64_t run_ns(uint64_t number)
 {
 	return number == 2 ? SLOW_NS : SLOW_NS * 10 * (int64_t)number;
@@ -87,7 +91,9 @@ static void one_run(uint64_t number)
 	twi_watch_begin(&run, WORLD_NOW_NS - run_ns(number));
 	MODEL_CHECK((run.marks & TWI_RUN_TIMED) != 0);
 	(void)twi_watch_end(&run, twi_clock_now_ns(run.worker->clock));
-	/* By now the run is reported and counted, or the reporting thread is about to do so. */
+	/*
+	 * Here the run is reported and counted, or the thread that reports it is about to count it.
+	 */
 }
 
 static void run_two(void)

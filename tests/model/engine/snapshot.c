@@ -4,10 +4,14 @@
  * (E71). The call must always return: with a complete answer, or with an error after which no
  * thread writes to the caller's memory.
  *
- * Seen to fail with these defects: the request published, taken or answered relaxed; taken by load
- * and store; the worker's state word read before the tickets; no ticket; a thread that gives up
- * without withdrawing its request, or without waiting for an answer under way; a thread that waits
- * for its turn to ask is not notified.
+ * Seen to fail with these defects:
+ * - the request (`worker->snapshot`) is published, taken or answered relaxed;
+ * - twi_snapshot_serve() takes the request by a load and a store;
+ * - the asking thread reads the engine's state before it takes its flush ticket, or takes no
+ *   ticket;
+ * - a thread that gives up does not withdraw its request;
+ * - a thread that gives up does not wait for an answer that the worker has begun;
+ * - a thread that waits until another one has its answer is not notified.
  */
 #include "turn/snapshot.h"
 #include "thread/futex.h"
@@ -34,7 +38,10 @@ static void open_starting(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* After the call the place belongs to the caller again, so a late write by the worker is a race. */
+/*
+ * Asks, with this number of timeouts expected. After the call the memory for the answer belongs to
+ * the caller again, so a late write by the worker is a race.
+ */
 static int look(int64_t until_ns, uint64_t count)
 {
 	struct twi_snapshot *own = &place[model_self()];
@@ -58,7 +65,7 @@ static void schedule_and_ask(void)
 	MODEL_CHECK(look(INT64_MAX, 1) == 0);
 }
 
-/* The worker answers only when all threads wait, and after this timeout has passed. */
+/* Asks a worker that answers only when all threads wait, and after this call's time is up. */
 static void ask_in_vain(void)
 {
 	int error = look(twi_until_ns(WORLD_TICK_NS), 0);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters against threads that schedule and cancel (E90). A reader must see the
- * begins and ends of a lane as of one moment, in whatever order it reads. A reader that sees an end
- * must also see everything that was counted before it.
+ * Readers of the counters against threads that schedule and cancel (E90). A reader must see a
+ * lane's counts of scheduled and of ended timeouts as of one moment, in whatever order it reads. A
+ * reader that sees an end must also see everything that was counted before it.
  *
- * Seen to fail with these defects: the pair of counters read in two halves; begins, or ends,
- * counted relaxed; the pair loaded relaxed; a cancel in the wheel counted as an end before it is
- * counted as a wheel cancel; a reader that does not keep its number for the next reader.
+ * Seen to fail with these defects:
+ * - lane_read() loads the pair of counters in two halves, or relaxed;
+ * - twi_half_count() adds to `scheduled_count`, or to `ended_count`, relaxed;
+ * - a cancel in the wheel is counted in `ended_count` before it is counted in `cancelled_count`;
+ * - early_report() does not store the number that it reports, so a later reader may report a
+ *   smaller one.
  */
 #include "world.h"
 
 enum { ROUNDS = 2 };
 
 /*
- * No thread ends this timeout. Without it, a count that is one too low could still read as zero and
- * pass.
+ * A timeout that no thread ends. Without it, a count that is one too low could still read as zero
+ * and pass.
  */
 static struct probe standing;
 static struct probe own[ROUNDS], wheeled;
@@ -27,7 +30,7 @@ static void open_running(void)
 	world_schedule(&standing, &probe_kind, TW_NEVER);
 }
 
-/* The timeout is already in the wheel when a thread cancels it. */
+/* Puts the timeout into the wheel before a thread cancels it. */
 static void open_wheeled(void)
 {
 	open_running();
@@ -52,7 +55,7 @@ static void open_wheeled_shared(void)
 	model_as(0, share_lane);
 }
 
-/* An engine in loop mode: the polling thread files timeouts straight into the wheel. */
+/* Opens an engine in loop mode: the polling thread files timeouts straight into the wheel. */
 static void open_loop(void)
 {
 	struct tw_options options = world_options();
@@ -95,7 +98,10 @@ static void cancel_both(void)
 	cancel_wheeled();
 }
 
-/* One timeout always stands. The other thread has at most one more. */
+/*
+ * Reads how many timeouts are pending. One timeout (`standing`) always is. The other thread has at
+ * most one more.
+ */
 static void read_pending(void)
 {
 	int64_t pending = tw_engine_pending(world.engine);
@@ -112,7 +118,10 @@ static struct tw_stats stats_read(void)
 	return stats;
 }
 
-/* No counter may fall. At most one cancel took place in a ring, so at most one counts as early. */
+/*
+ * Reads the counters three times. None may fall. At most one cancel took place in a ring, so at
+ * most one counts as early.
+ */
 static void read_thrice(void)
 {
 	struct tw_stats first = stats_read();
@@ -131,7 +140,9 @@ static void close_it(void)
 	MODEL_CHECK(standing.unexpired == 1);
 }
 
-/* Of two readers' numbers, the greater one must be left for the next reader. */
+/*
+ * What each reader got as `cancelled_early`. The greatest of these must remain for the next reader.
+ */
 static uint64_t early_read[MODEL_FIBERS];
 
 static void read_early(void)
@@ -146,7 +157,7 @@ static void close_early(void)
 	close_it();
 }
 
-/* No cancel took place in a ring, so none may count as early. */
+/* Reads the counters. No cancel took place in a ring, so none may count as early. */
 static void read_wheeled(void)
 {
 	struct tw_stats stats = stats_read();

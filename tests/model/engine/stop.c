@@ -3,10 +3,15 @@
  * Stop against schedule, cancel, reschedule and start. In any order, an accepted timeout must end
  * once, and no thread may touch the engine after it is freed (E10, E12).
  *
- * Seen to fail with these defects: no first grace period; none before the flag; no second one; the
- * flag not raised; stop's change of the state relaxed; STOPPED stored relaxed; the state loaded
- * relaxed in stop, destroy or tw_engine_state; reschedule's read of the clock outside its critical
- * section.
+ * Seen to fail with these defects:
+ * - twi_worker_finish() waits for no grace period after it sets `sweeping`;
+ * - it waits for that grace period before it sets `sweeping`, but not after;
+ * - it waits for no grace period before it stores STOPPED;
+ * - it does not set `sweeping`;
+ * - engine_close() changes the engine's state relaxed;
+ * - twi_worker_finish() stores STOPPED relaxed;
+ * - stop, destroy or tw_engine_state loads the engine's state relaxed;
+ * - reschedule reads the engine's clock outside its critical section.
  */
 #include "world.h"
 
@@ -23,8 +28,8 @@ static void open_running(void)
 	struct tw_options options = world_options();
 
 	/*
-	 * CLOCK_MONOTONIC: destroy of a virtual clock waits for a grace period, which could hide a
-	 * missing one.
+	 * Uses CLOCK_MONOTONIC, because destroy waits for a grace period if the clock is virtual.
+	 * That wait could hide that another grace period is missing.
 	 */
 	options.clock = NULL;
 	world_open(&options);
@@ -42,7 +47,7 @@ static void open_new(void)
 	world_threads(4, WORLD_STOCK_FILLED);
 }
 
-/* `one` is in ingress, `two` in the wheel. */
+/* Opens an engine with `one` in ingress and `two` in the wheel. */
 static void open_filled(void)
 {
 	open_running();
@@ -86,7 +91,7 @@ static void cancel_two(void)
 	two.outcome = tw_cancel(two.handle);
 }
 
-/* Reads the engine's clock, which is in the engine's memory. */
+/* Reschedules by a delay, so it reads the engine's clock, which is in the engine's memory. */
 static void reschedule_two(void)
 {
 	two.outcome = tw_reschedule(two.handle, TW_NEVER);
@@ -109,7 +114,7 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Stop has begun but did not wait. A thread that sees the engine stopped continues from there. */
+/* Begins a stop that does not wait. A thread that finds the engine closed continues from there. */
 static void open_stopping(void)
 {
 	open_filled();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with a date. First: two threads create what the first date of an engine needs (E110).
- * Then: the worker's sleep against a step of the wall clock (E8). If the worker misses a step, it
- * sleeps for ever and the timeout stays pending.
+ * Timeouts with a date. One harness: two threads create the state (struct twi_wall) that the first
+ * date of an engine needs (E110). The others: the worker's sleep against a step of the wall clock
+ * (E8). If the worker misses a step, it sleeps for ever and the timeout stays pending.
  *
- * Seen to fail with this defect: the pointer to the state that dates need is loaded relaxed.
+ * Seen to fail with this defect: twi_wall_of() loads the pointer to that state relaxed.
  */
 #include "expiry/wall.h"
 #include "world.h"
@@ -36,7 +36,7 @@ static void schedule_two(void)
 	MODEL_CHECK(tw_schedule_wall(world.engine, 1, &probe_kind, &two, NULL) == 0);
 }
 
-/* Steps back first, because the worker may look between the two steps. */
+/* Steps the wall clock back and then forward, because the worker may look between the two steps. */
 static void step(void)
 {
 	MODEL_CHECK(tw_clock_set_wall(world.clock, 1) == 0);

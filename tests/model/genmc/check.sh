@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Checks a harness of this folder with the model checker GenMC: every execution that RC11 allows, then every
-# execution that IMM allows, which includes load buffering. Exits with 77 (skipped) if there is no genmc in
-# the PATH.
+# Checks a harness of this folder with the model checker GenMC: first every execution that the memory model RC11
+# allows, then every execution that IMM allows, which includes load buffering. Exits with 77 (skipped) if there
+# is no genmc in the PATH.
 #
 #     check.sh FILE [compiler flag...]
 set -u

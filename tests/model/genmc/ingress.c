@@ -4,10 +4,13 @@
  * sees everything that a node's producer wrote (E1, E2). The consumer takes nodes while the
  * producers push, and the rest afterwards.
  *
- * Seen to fail with these defects: the exchange of the head without release, or relaxed; the link's
- * store relaxed; the first two loads of the link relaxed. This harness cannot test the third load,
- * which follows the stub, because it uses no node again. ingress_2x3 and ingress_3x2 of tests/model
- * test it.
+ * Seen to fail with these defects:
+ * - twi_mpsc_push_chain_mp() exchanges the head without release, or relaxed;
+ * - it stores the link `next` relaxed;
+ * - twi_mpsc_take_sc() makes its first or its second load of `next` relaxed.
+ *
+ * This harness cannot test the third load, which follows the push of the stub, because it uses no
+ * node twice. The harnesses ingress_2x3 and ingress_3x2 of tests/model test it.
  */
 #include "queue/mpsc.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep against wake (thread/park.h). Each waker gives one reason, and the sleeper sleeps until it
- * has all reasons. No wake-up may be lost: GenMC reports a loop that no thread ends. Each time the
- * sleeper announces a sleep, the wakers make at most one system call (E8).
+ * Sleep against wake (thread/park.h). Each waker stores one reason, and the sleeper sleeps again
+ * until it has seen all reasons. If a wake-up is lost, the sleeper's loop never ends, which GenMC
+ * reports. Each time the sleeper publishes that it sleeps, the wakers make at most one system call
+ * (E8).
  *
- * Seen to fail with these defects: PARKED stored with release only; the waker's load with acquire
- * only.
+ * Seen to fail with these defects:
+ * - twi_park_prepare() stores PARKED with release only;
+ * - twi_park_wake() loads the park word with acquire only.
  */
 #include "thread/park.h"
 
@@ -17,8 +19,8 @@ static _Atomic uint32_t reasons;
 static _Atomic uint32_t calls;
 
 /*
- * Stands for the kernel's futex queue: a wake call wakes the threads that were in the queue before
- * it.
+ * Stands for the kernel's futex queue. A wake-up ends the wait of the threads that were in the
+ * queue before it.
  */
 int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle, while its node becomes another timeout (timeout/node.h). A thread reads the fields
- * first and the state word then, as tw_timeout_get does. Either the fields belong to the handle's
- * timeout, or the state word shows that this timeout is over (E4).
+ * A thread uses a handle while the handle's node becomes another timeout (timeout/node.h). As
+ * tw_timeout_get does, the thread reads first the fields, then the state word. Either the fields
+ * belong to the handle's timeout, or the state word shows that this timeout is over (E4).
  *
- * Seen to fail with these defects: `kind` or `arg` stored relaxed, or loaded relaxed. This harness
- * does not read the engine and the deadline. reuse_get of tests/model tests all four.
+ * Seen to fail with these defects: `kind` or `arg` is stored relaxed; `kind` or `arg` is loaded
+ * relaxed.
+ *
+ * This harness does not read the fields `engine` and `deadline_ns`. The harness reuse_get of
+ * tests/model tests all four fields.
  */
 #include "timeout/node.h"
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of schedules and cancels (ingress/batch.h), against the worker's turns, its sleep, stop,
- * and each other. Each item must end once. No item may be lost if the ring is too small for all of
- * them, or if threads share the lane. A timeout that a batch cancels must be freed once. Rings have
- * four places here.
+ * Batches of schedules (ingress/batch.h) and of cancels, against the worker's turns and its sleep,
+ * against stop, and against each other. Each item must end once. No item may be lost if the ring is
+ * too small for all of them, or if threads share the lane. A timeout that a batch cancels must be
+ * freed once. Rings have four places in this build.
  *
- * Seen to fail with these defects: INIT set after the entry is visible; the tail not raised; no
- * check whether the ring has room; the chain not pushed; the sleeping worker not woken, or woken
- * for the last deadline only; cancel's swap in two steps; cancel's critical section left out.
+ * Seen to fail with these defects:
+ * - a batch sets a node's state INIT after the node's ring entry is visible;
+ * - twi_batch_end() does not raise the ring's tail;
+ * - a batch does not check whether the ring has room;
+ * - a batch does not push the chain of nodes that found no room in the ring;
+ * - span_report() does not wake the sleeping worker, or compares only the last item's deadline;
+ * - tw_cancel_many changes a state word by a load and a store;
+ * - tw_cancel_many has no critical section.
  */
 #include "world.h"
 
@@ -46,7 +51,7 @@ static void schedule_others(void)
 	MODEL_CHECK(many(others, FEW, WORLD_DUE_NS) == FEW);
 }
 
-/* One item more than the ring has room for. */
+/* Schedules one item more than the ring has room for. */
 static void schedule_beyond(void)
 {
 	MODEL_CHECK(many(probes, MANY, WORLD_DUE_NS) == MANY);
@@ -93,7 +98,7 @@ MODEL_HARNESS(batch_full, .proves = "the same where the ring has no room for all
 	      .setup = open_running, .thread = {schedule_beyond, turn_twice}, .finish = beyond_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Stale entries of the ring already name the nodes that the batch takes. */
+/* In the next harness, stale entries of the ring already name the nodes that the batch takes. */
 
 static void schedule_and_cancel(void)
 {
@@ -113,7 +118,8 @@ MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the b
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
 /*
- * Two batches in the lane that threads share. This lane has no ring, so each batch pushes a chain.
+ * In the next harness, two threads make a batch each in the shared lane. It has no ring, so each
+ * batch pushes a chain.
  */
 
 static void share_lane(void)
@@ -145,7 +151,10 @@ MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains on
 	      .setup = open_shared, .thread = {schedule_few, schedule_others, turn_twice},
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A batch must wake the sleeping worker for its earliest deadline. */
+/*
+ * The next harnesses: the worker sleeps, and a batch must wake it for the earliest of its
+ * deadlines.
+ */
 
 static void open_sleep(void)
 {
@@ -162,7 +171,7 @@ static void schedule_one_due(void)
 	MODEL_CHECK(tw_schedule_many_at(world.engine, items, FEW, NULL, NULL) == FEW);
 }
 
-/* No other thread wakes the worker after the batch. */
+/* Checks that the timeout ran. No other thread wakes the worker after the batch. */
 static void one_due_ran(void)
 {
 	model_wait_idle();
@@ -199,8 +208,8 @@ static void open_stop(void)
 	struct tw_options options = world_options();
 
 	/*
-	 * CLOCK_MONOTONIC: destroy of a virtual clock waits for a grace period, which could hide a
-	 * missing one.
+	 * Uses CLOCK_MONOTONIC, because destroy waits for a grace period if the clock is virtual.
+	 * That wait could hide that another grace period is missing.
 	 */
 	options.clock = NULL;
 	world_open(&options);
@@ -225,7 +234,10 @@ static void stop_and_destroy(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* The batch is one critical section, so stop accepts all of it or none. */
+/*
+ * Checks that stop accepted all items of the batch or none, because the batch is one critical
+ * section.
+ */
 static void kept_or_rejected(void)
 {
 	MODEL_CHECK(scheduled == 0 || scheduled == FEW);
@@ -259,14 +271,14 @@ static void open_rings_at(int64_t deadline_ns)
 	handles_take();
 }
 
-/* Both timeouts are in the ring of the main thread. */
+/* Opens with both timeouts in the ring of the main thread. */
 static void open_in_ring(void)
 {
 	open_running();
 	open_rings_at(WORLD_DUE_NS);
 }
 
-/* Both timeouts are in the wheel, and due by now. */
+/* Opens with both timeouts in the wheel, and due. */
 static void open_in_wheel(void)
 {
 	open_running();
@@ -285,7 +297,7 @@ static void cancel_few(void)
 	MODEL_CHECK(cancelled == 0);
 }
 
-/* No node may be in two queues: the next timeouts must all get different nodes. */
+/* Checks that no node is in two queues: the next timeouts must all get different nodes. */
 static void nodes_distinct(void)
 {
 	struct tw_handle made[3 * FEW];
@@ -309,7 +321,9 @@ static void cancelled_or_ran(void)
 			    (outcomes[0][i] == TW_CANCEL_DONE));
 }
 
-/* One of the two calls has cancelled each timeout, and only that call may report so. */
+/*
+ * Checks that one of the two calls has cancelled each timeout, and that only this call reports so.
+ */
 static void cancelled_once(void)
 {
 	world_turn();
@@ -338,7 +352,10 @@ MODEL_HARNESS(batch_cancel_both, .proves = "two batches of the same handles: eac
 	      .setup = open_in_wheel, .thread = {cancel_few, cancel_few}, .finish = cancelled_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
-/* Two threads of the shared lane cancel in a ring. One state word counts both cancels. */
+/*
+ * In the next harness, two threads of the shared lane cancel timeouts in a ring. Both are counted
+ * in the same counters.
+ */
 
 static void open_shared_cancels(void)
 {
@@ -375,7 +392,7 @@ MODEL_HARNESS(batch_cancel_shared, .proves = "cancels of two in the shared lane:
 	      .setup = open_shared_cancels, .thread = {cancel_first, cancel_second},
 	      .finish = both_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* One timeout is in the wheel, the other in the ring. */
+/* Opens with one timeout in the wheel and the other in the ring. */
 static void open_cancel_stop(void)
 {
 	open_stop();

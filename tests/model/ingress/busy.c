@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep against pushes without a fence, as in a busy lane: one that has brought many
- * entries at once. A barrier by the sleeper replaces the fence. If the barrier fails, the sleep
- * must be short. A thread that is not woken sleeps for ever (E8). With a busy lane also: stop
- * (E10), flush (E13), a loop, and the next owner of the lane (E7).
+ * The worker's sleep against pushes without a fence. A lane is busy if the worker has taken many
+ * entries from it at once. The producer of a busy lane pushes without a fence, and a barrier by the
+ * sleeper replaces the fence. If the barrier fails, the sleep must be short. A thread that is not
+ * woken sleeps for ever (E8). Other harnesses have a busy lane together with a stop (E10), a flush
+ * (E13), a loop, or a second thread that gets the lane (E7).
  *
- * Seen to fail with these defects: no barrier; a barrier whose failure is ignored, always or in the
- * first rest of a loop only; the barrier before the sleep is published; no compiler fence after the
- * push; the push relaxed; the exchange weakened; the sleeper's look weakened; a lane that becomes
- * busy after the sleep is published, or with few entries; a lane's number given or taken relaxed.
+ * Seen to fail with these defects:
+ * - barrier_make() makes no barrier;
+ * - the worker ignores that the barrier has failed, always or only in first_rest() of a loop;
+ * - twi_sleep_publish() makes the barrier before it publishes the sleep;
+ * - twi_ring_raise() has no compiler fence after its store of the tail;
+ * - it stores the tail relaxed;
+ * - the exchange of the tail, for lanes that are not busy, is weaker than sequentially consistent;
+ * - the sleeper's load of the tail (twi_ring_pushed) is weaker than sequentially consistent;
+ * - a lane is marked busy by a relaxed store in the turn after the sleep is published;
+ * - a lane becomes busy with few entries;
+ * - a lane's number is given back or taken relaxed.
  */
 #include "world.h"
 
@@ -22,7 +30,7 @@
 #define SOON_NS (WORLD_NOW_NS + WORLD_TICK_NS)
 #define LATER_NS (WORLD_NOW_NS + 10 * WORLD_TICK_NS)
 
-/* So many entries at once make a lane busy; see tests/model/meson.build. */
+/* This many entries at once make a lane busy; see tests/model/meson.build. */
 enum { MANY = TWI_RING_ENTRIES - 1 };
 
 static struct probe one, two;
@@ -64,8 +72,8 @@ static void open_far(void)
 }
 
 /*
- * The timeout needs the worker in ten ticks. Rescheduling it to slightly earlier does not wake the
- * worker.
+ * Opens with a timeout for which the worker is needed in ten ticks. A reschedule to a slightly
+ * earlier deadline does not wake the worker.
  */
 static void open_ten_ticks(void)
 {
@@ -118,7 +126,10 @@ static void both_ran(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
-/* If the reschedule to LATER_NS came last, its deadline holds and the timeout need not run yet. */
+/*
+ * Checks that the timeout ran. If the reschedule to LATER_NS came last, its deadline holds, and the
+ * timeout need not have run.
+ */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -153,7 +164,10 @@ MODEL_HARNESS(busy_earlier_order,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);
 
-/* The lane becomes busy in the last turn before the sleep, after the worker has read the flags. */
+/*
+ * In the next harness, the lane becomes busy in the last turn before the sleep. By that turn the
+ * worker has read which lanes are busy.
+ */
 
 static void schedule_many(void)
 {
@@ -191,16 +205,16 @@ MODEL_HARNESS(busy_begins, .proves = "a lane that becomes busy while the worker 
 	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 /*
- * The same, but the lane becomes busy one turn earlier, so the worker knows it when it goes to
- * sleep.
+ * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows it
+ * when it goes to sleep.
  */
 MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker goes to sleep",
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * No public call shows which lanes are busy, so this reads the lanes. A lane becomes busy when it
- * brings MANY entries at once, and stays busy.
+ * The next harness: a lane becomes busy when it brings MANY entries at once, and stays busy. No
+ * public call shows which lanes are busy, so the harness reads the lanes.
  */
 
 static void schedule_few(void)
@@ -240,7 +254,10 @@ MODEL_HARNESS(busy_few, .proves = "a lane is busy from when it brings much at on
 	      .setup = open_few, .thread = {schedule_many}, .finish = busy_after_many,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* Without a busy lane, the worker sleeps without a barrier, and its sleep is not shortened. */
+/*
+ * The next harness: without a busy lane, the worker sleeps without a barrier, and its sleep is not
+ * shortened.
+ */
 
 static void open_idle(void)
 {
@@ -259,7 +276,10 @@ MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .se
 	      .thread = {schedule_one}, .worker = world_work, .finish = no_barrier,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* The bound on unseen units, reached by schedules and by cancels. */
+/*
+ * In the next harnesses, schedules or cancels reach the bound on the units that the worker has not
+ * seen (TWI_UNITS_MAX).
+ */
 
 static void unit_ends(void)
 {
@@ -281,7 +301,7 @@ static void open_unit_in_wheel(void)
 	model_as(0, unit_ends);
 }
 
-/* Leaves one unit until the bound is reached. */
+/* Counts units until only one is left before that bound. */
 static void units_before(void)
 {
 	(void)twi_fetch_add_seq_cst(&world.worker->units_pending, TWI_UNITS_MAX - 1);
@@ -300,8 +320,8 @@ static void cancel_last_unit(void)
 }
 
 /*
- * The worker must not sleep while the units are full. If it has counted units as seen, it has also
- * taken their entries.
+ * Checks that the worker does not sleep while TWI_UNITS_MAX units wait. If it has counted units as
+ * seen, it has also taken their entries.
  */
 static void units_seen(const _Atomic uint64_t *count)
 {
@@ -332,7 +352,7 @@ MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cance
 	      .setup = open_unit_in_wheel, .thread = {cancel_last_unit}, .worker = world_work,
 	      .finish = cancelled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Flush and stop on another thread rely on the complete push. */
+/* In the next harnesses, a flush or a stop on another thread relies on the complete push. */
 
 static void schedule_and_flush(void)
 {
@@ -358,7 +378,7 @@ static void stop(void)
 }
 
 /*
- * Each entry of a ring must have been read, because no thread may push after the sweep has begun.
+ * Checks that each entry of a ring was read, because no thread may push after the sweep has begun.
  */
 static void rings_read(void)
 {
@@ -395,7 +415,9 @@ MODEL_HARNESS(busy_stop_earlier, .proves = "earlier against stop: each push is r
 	      .setup = open_far, .thread = {earlier_beside_stop, stop}, .worker = world_work,
 	      .finish = stopped_earlier, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* A loop sleeps on its descriptor, and publishes its sleep as a worker does. */
+/*
+ * In the next harness, a loop sleeps on its descriptor, and publishes its sleep as a worker does.
+ */
 
 static void open_loop(void)
 {
@@ -404,8 +426,8 @@ static void open_loop(void)
 	options.flags = TW_ENGINE_LOOP;
 	open_busy_with(&options);
 	/*
-	 * In loop mode the library uses rings for cancelled timeouts alone. These settings let
-	 * schedules use them too.
+	 * In loop mode only cancelled timeouts go through rings. These settings let scheduled
+	 * timeouts use the rings too.
 	 */
 	world.engine->worker.ordered = false;
 	world.engine->worker.quick = true;
@@ -426,7 +448,8 @@ MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /*
- * A lane passes to its next owner with entries in its ring, and nothing else orders the two owners.
+ * In the next harness, a lane passes to its next owner while its ring has entries. Nothing else
+ * orders the two owners.
  */
 
 static void open_wheeled(void)
@@ -439,8 +462,8 @@ static void open_wheeled(void)
 }
 
 /*
- * Neither thread has a lane before, and neither takes a block, because a block would order the two
- * threads.
+ * Cancels one timeout. Neither thread has a lane when the harness begins, so both may get the same
+ * lane number. Neither takes a block, because the depot would then order the two threads.
  */
 static void cancel_one(void)
 {

@@ -3,12 +3,16 @@
  * Stale entries of rings (ingress/collect.c). A thread that cancels a timeout before it reaches the
  * wheel gets the node at once. So when the worker finds the old entry, the node may serve another
  * timeout: of this engine or of another one, in the ring or in the link queue, or one that was
- * rejected (E21). Each timeout must end once, by its own deadline, and each node must be freed
+ * rejected (E21). Each timeout must end once, at its own deadline, and each node must be freed
  * once.
  *
- * Seen to fail with these defects: the offer relaxed, or in one step with the birth; the worker's
- * load of the state word relaxed; its swap relaxed, in two steps, or assumed to succeed; no check
- * of the engine; no check of the state; an entry given back before it is read.
+ * Seen to fail with these defects:
+ * - twi_node_offer() stores the state word relaxed;
+ * - twi_node_begin() makes the node pending in the step that gives it its generation;
+ * - node_transfer() loads the state word relaxed;
+ * - its swap is relaxed, is a load and a store, or is assumed to succeed;
+ * - it does not check the node's engine, or does not check that the state is INIT;
+ * - twi_lane_collect() gives a ring entry back to the producer before it reads the entry.
  */
 #include "world.h"
 
@@ -20,7 +24,7 @@
 static struct probe one, two, three;
 static struct tw_engine *other;
 
-/* The worker checks its whole wheel after each turn. */
+/* Returns options with which the worker checks its whole wheel after each turn. */
 static struct tw_options options_checked(void)
 {
 	struct tw_options options = world_options();
@@ -70,7 +74,7 @@ static void turn_twice(void)
 	world_turn();
 }
 
-/* The timeout is in the ring of the first thread. */
+/* Opens with the timeout in the ring of the first thread. */
 static void open_scheduled(void)
 {
 	open_checked();
@@ -78,8 +82,9 @@ static void open_scheduled(void)
 }
 
 /*
- * The worker may find the node of `two` through the ring's first entry, which was made for `one`.
- * If the worker took that entry before, `two` gets another node.
+ * Cancels `one` and schedules `two`. The worker may find the node of `two` through the ring's first
+ * entry, which was made for `one`. If the worker has already taken that entry, `two` may get
+ * another node.
  */
 static void cancel_and_reuse(void)
 {
@@ -93,7 +98,7 @@ static void check_clean(void)
 	MODEL_CHECK(twi_load_relaxed(&world.worker->check_failure_count) == 0);
 }
 
-/* No node may be in two queues: the next timeouts must all get different nodes. */
+/* Checks that no node is in two queues: the next timeouts must all get different nodes. */
 static void nodes_distinct(void)
 {
 	struct tw_handle handle[3];
@@ -120,7 +125,10 @@ MODEL_HARNESS(collect_reborn, .proves = "an old entry beside a node's next life:
 	      .setup = open_scheduled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* Another thread may cancel `one`, and then puts its node into a lane of its own. */
+/*
+ * Schedules `three` on the thread whose ring has the entry for `one`. Meanwhile another thread
+ * cancels `one`, and puts its node into a lane of its own.
+ */
 static void schedule_three(void)
 {
 	world_schedule(&three, &bare_kind, TW_NEVER);
@@ -130,7 +138,7 @@ MODEL_HARNESS(collect_taken, .proves = "the same where another thread cancels an
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The first entry is stale. The worker takes its node, and makes another timeout of it. */
+/* Opens with a stale first entry. The worker takes its node, and makes another timeout of it. */
 static void open_old_entry(void)
 {
 	open_scheduled();
@@ -156,7 +164,7 @@ MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own 
 	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A second engine, whose timeouts this worker must not take. */
+/* Opens a second engine, whose timeouts this worker must not take. */
 static void open_other(void)
 {
 	struct tw_options options = options_checked();
@@ -197,8 +205,8 @@ MODEL_HARNESS(collect_other, .proves = "an old entry takes nothing into another 
 	      .finish = ran_in_other, .preemptions = 1, .weak = 2, .random_runs = 1000);
 
 /*
- * The node serves `other` and then this engine again. The worker may have seen it while it was in
- * `other`.
+ * Uses the node in `other`, and then in this engine again. The worker may have seen the node while
+ * it was in `other`.
  */
 static void there_and_back(void)
 {
@@ -222,8 +230,8 @@ MODEL_HARNESS(collect_back, .proves = "a node that goes to another engine and co
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /*
- * The limit has no place left. The first thread has an old entry in its ring, and the entry's node
- * in its stock.
+ * Opens an engine that has as many timeouts as its limit allows. The first thread has a stale entry
+ * in its ring, and the entry's node in its stock.
  */
 static void open_no_place(void)
 {
@@ -294,7 +302,7 @@ MODEL_HARNESS(collect_linked_cancel, .proves = "the same, cancelled: freed once"
 	      .setup = open_full, .thread = {schedule_and_cancel_two, turn_twice},
 	      .finish = two_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* `three` is in the wheel, and the ring is full. */
+/* Opens with `three` in the wheel, and with a full ring. */
 static void open_full_wheeled(void)
 {
 	open_checked();
@@ -311,7 +319,7 @@ static void cancel_three(void)
 static void three_out(void)
 {
 	world_turn();
-	/* Only `three` counts as reclaimed. The stale entries of `one` do not. */
+	/* Only `three` counts as reclaimed. The stale entries of `one` do not count. */
 	MODEL_CHECK(world.worker->wheel->count == 0);
 	MODEL_CHECK(twi_load_relaxed(&world.worker->reclaimed_count) == 1);
 	MODEL_CHECK(probe_end(&three) == TW_END_CANCELLED);
@@ -324,7 +332,10 @@ MODEL_HARNESS(collect_full_cancel, .proves = "a cancel in the wheel that finds n
 	      .setup = open_full_wheeled, .thread = {cancel_three, turn}, .finish = three_out,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* The timeout is cancelled in the wheel, so its node goes to the worker through the ring. */
+/*
+ * Opens with a timeout in the wheel. When it is cancelled, its node goes to the worker through the
+ * ring.
+ */
 static void open_wheeled(void)
 {
 	open_checked();

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Far lanes: two threads create a page of lanes at once (E130), and the worker lets a lane rest
- * while its thread pushes (E8, E15). If the worker misses a push, it sleeps for ever, flush waits
- * for ever, or stop leaves a timeout behind.
+ * Far lanes (ingress/far.h). Two threads create a page of lanes at once (E130). The worker lets a
+ * lane rest, so that it no longer looks at the lane, while the lane's thread pushes (E8, E15). If
+ * the worker misses a push, it sleeps for ever, flush waits for ever, or stop leaves a timeout
+ * behind.
  *
- * Seen to fail with these defects: no second look at resting lanes, or one before the barrier; no
- * barrier for a lane that pushes without a fence; a bit that is not set again; the page that lost
- * the race used; the bit of a lane set or read relaxed, so that its fields are not there yet; a
- * flag of the lane in addition to the bit.
+ * Seen to fail with these defects:
+ * - twi_lanes_rested() does not look again at the lanes that rest, or it looks before the barrier;
+ * - barrier_make() makes no barrier for a resting lane that pushes without a fence;
+ * - lane_wake() or twi_lane_far_pushed() does not set the lane's bit again;
+ * - page_make() returns its own page although another thread's page was installed first;
+ * - the bit of a lane is set or read relaxed, so that the worker finds the lane's fields not
+ *   initialised;
+ * - in addition to the bit, a flag in the lane says whether the lane rests.
  */
 #include "world.h"
 
@@ -39,7 +44,10 @@ static void push_before(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &bare_kind, &two, NULL) == 0);
 }
 
-/* The worker has taken an entry from the lane. At its next sleep it will find the lane idle. */
+/*
+ * Opens with a lane from which the worker has taken an entry. At its next sleep the worker will
+ * find the lane idle.
+ */
 static void open_idle(void)
 {
 	open_far();

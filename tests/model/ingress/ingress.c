@@ -3,8 +3,11 @@
  * Ingress (queue/mpsc.h): no node is lost, each producer's nodes come in order, and the consumer
  * sees everything that a node's producer wrote (E1, E2).
  *
- * Seen to fail with these defects: the link's store relaxed; each of the three loads of the link
- * relaxed; the exchange of the head relaxed; the exchange split into load and store.
+ * Seen to fail with these defects:
+ * - twi_mpsc_push_chain_mp() stores the link `next` relaxed;
+ * - twi_mpsc_take_sc() makes any one of its three loads of `next` relaxed;
+ * - the exchange of the head is relaxed;
+ * - the exchange of the head is a load and a store.
  */
 #include "model.h"
 #include "queue/mpsc.h"
@@ -26,7 +29,10 @@ static unsigned expected[PRODUCERS];
 static void begin(void)
 {
 	twi_mpsc_init(&in, &out);
-	/* A link from an earlier use of the node. A consumer that follows it ends at `astray`. */
+	/*
+	 * Each node begins with a link from an earlier use. A consumer that follows it ends at
+	 * `astray`.
+	 */
 	for (unsigned i = 0; i < PRODUCERS * NODES; i++)
 		twi_store_relaxed(&items[i / NODES][i % NODES].link.next, &astray.link);
 }

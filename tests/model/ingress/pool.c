@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks that go through the depot or come from slabs. Each has one owner at a time, and the owner
- * sees everything that the former owner wrote (E5, E6).
+ * Blocks of memory that go through the depot or come from slabs. Each block has one owner at a
+ * time, and the owner sees everything that the former owner wrote (E5, E6).
  *
- * The stack is ConcurrencyKit's own code on the model's memory. Its fences order only stores, or
- * only loads, so the library's fences have to do the rest.
+ * The depot's stack is ConcurrencyKit's own code, which runs on the model's memory. Its fences
+ * order only stores, or only loads, so the library's fences have to do the rest.
  *
- * Seen to fail with these defects: no release fence; no acquire fence; a pop that does not count
- * (ABA); a slab installed or loaded relaxed.
+ * Seen to fail with these defects:
+ * - twi_depot_push() has no release fence;
+ * - twi_depot_pop() has no acquire fence;
+ * - the stack's pop does not raise its counter (ABA);
+ * - slab_install() installs a slab relaxed, or twi_slab_carve() loads it relaxed.
  */
 #include "memory/pool.h"
 #include "memory/depot.h"
@@ -71,8 +74,9 @@ static void pop_and_return(void)
 }
 
 /*
- * Returns the first entry while the second is still taken. A pop without a count does not notice
- * that the head has changed meanwhile (ABA).
+ * Pops two entries and pushes the first, while the second is still taken. If a pop on another
+ * thread does not compare the counter, it does not notice that the head has changed meanwhile
+ * (ABA).
  */
 static void pop_two_return_first(void)
 {
@@ -98,7 +102,7 @@ static void drain(void)
 	MODEL_CHECK(owned == 4);
 }
 
-/* Each magazine holds one block. */
+/* Sets up stocks whose magazines hold one block each. */
 static void stock_begin(void)
 {
 	for (unsigned i = 0; i < MODEL_FIBERS; i++)
@@ -111,7 +115,7 @@ static void take_and_give(void)
 	struct twi_stock *stock = &stocks[model_self()];
 	unsigned char *block = twi_pool_take(stock);
 
-	/* Writes the part of a block that the pool never uses while the block is free. */
+	/* This is the part of a block that the pool never uses while the block is free. */
 	for (unsigned i = 16; i < 48; i += 8)
 		*(volatile uint64_t *)(void *)(block + i) = model_self();
 	MODEL_CHECK(*(volatile uint64_t *)(void *)(block + 16) == model_self());
@@ -124,7 +128,7 @@ static void take_and_give_twice(void)
 	take_and_give();
 }
 
-/* The slab has one run left. */
+/* Sets up a slab that has one run of blocks left. */
 static void slab_begin(void)
 {
 	char *first;
@@ -153,7 +157,7 @@ static void carve_twice(void)
 	carve();
 }
 
-/* Spare slabs go through the stack of spare ones. */
+/* Reserves memory. Spare slabs go through the stack of spare slabs. */
 static void reserve(void)
 {
 	MODEL_CHECK(tw_memory_reserve(TWI_SLAB_BLOCKS) == 0);

@@ -3,9 +3,11 @@
  * A rescheduled timeout is in a queue. The worker takes it out of the queue while an executor ends
  * its run. One of the two must free the node, and only after the other has finished with it (E16).
  *
- * Seen to fail with these defects: a run that frees a queued node; reclaim's first look relaxed;
- * its step without acquire or without release; the same for the end of the run; a node that neither
- * gives back.
+ * Seen to fail with these defects:
+ * - word_end() makes its caller free a node whose queued bit is set;
+ * - twi_node_reclaim() loads the state word relaxed;
+ * - the swap of twi_node_reclaim(), or of word_end(), is without acquire, or without release;
+ * - neither reclaim nor the end of the run gives the node back.
  */
 #include "world.h"
 
@@ -27,7 +29,7 @@ static size_t accept(void *context, const struct tw_due *batch, size_t count)
 	return count;
 }
 
-/* The timeout is in a queue, and an executor is to run it. */
+/* Opens with a timeout in a queue, which an executor is about to run. */
 static void open_executor_keeping(void)
 {
 	struct tw_options options = world_options();
@@ -40,7 +42,8 @@ static void open_executor_keeping(void)
 	world_turn();
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 	/*
-	 * Reschedules as a foreign thread would, because the worker would file the timeout at once.
+	 * Reschedules as a thread other than the worker. The worker itself would file the timeout
+	 * at once.
 	 */
 	model_thread_self()->wheel_of = NULL;
 	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
@@ -50,7 +53,7 @@ static void open_executor_keeping(void)
 	MODEL_CHECK(tw_timeout_state(one.handle) == TW_STATE_EXPIRED);
 }
 
-/* The same, but neither thread keeps blocks. */
+/* Does the same with two threads that keep no blocks in their stocks. */
 static void open_executor(void)
 {
 	open_executor_keeping();
@@ -97,8 +100,8 @@ static void turn_and_take(void)
 }
 
 /*
- * The third thread sees by the generation that another timeout uses the node. Then it must also see
- * what the callback wrote.
+ * Looks at the timeout. If the generation shows that another timeout uses the node, this thread
+ * must also see what the callback wrote.
  */
 static void look_if_stale(void)
 {

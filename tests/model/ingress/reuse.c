@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle whose node serves another timeout meanwhile. The handle must cancel no other timeout,
- * and report nothing about another one (E4).
+ * A thread uses a handle whose node has become another timeout. The handle must not cancel that
+ * timeout, and must report nothing about it (E4).
  *
- * Seen to fail with these defects: a field stored or loaded relaxed; a generation that does not
- * count up.
+ * Seen to fail with these defects: any one field of the node is stored relaxed, or is loaded
+ * relaxed; twi_node_begin() does not raise the generation.
  */
 #include "world.h"
 
@@ -26,8 +26,8 @@ static void open_other(void)
 }
 
 /*
- * `one` is in the wheel and due. The second thread makes the worker's turns, and takes next the
- * block that it gave back last.
+ * Opens with `one` in the wheel and due. The second thread makes the worker's turns. Its next
+ * timeout takes the block that it gave back last.
  */
 static void open_due(void)
 {
@@ -90,7 +90,7 @@ static void state(void)
 		    seen == TW_STATE_EXPIRED);
 }
 
-/* One thread has ended `one`, once; `two` must not be affected. */
+/* Checks that one of the threads has ended `one`, once, and that `two` is not affected. */
 static void two_lives_on(void)
 {
 	MODEL_CHECK(tw_timeout_state(two.handle) == TW_STATE_INIT);

@@ -2,18 +2,23 @@
 /*
  * The ring of a lane (queue/ring.h). Entries come in the order of their pushes, with everything
  * that their producer wrote (E19). The producer writes a place again only after the consumer has
- * read it (E20). No more entries go in than fit. Rings have four places here, or grow from two to
- * four (E131).
+ * read it (E20). No more entries go in than fit. In these harnesses rings have four places, or grow
+ * from two to four (E131).
  *
- * Seen to fail with these defects: the load of the head that looks for room, or the store that
- * gives places back, relaxed; the tail stored relaxed; a push that does not check for room, or
- * never finds room again; the tail or the head not stored; the entry not written.
+ * Seen to fail with these defects:
+ * - twi_ring_look() loads the head relaxed;
+ * - twi_ring_take(), which gives places back, stores the head relaxed;
+ * - twi_ring_raise() stores the tail relaxed;
+ * - twi_ring_push() does not check whether there is room, or finds no room after the ring was full
+ *   once;
+ * - the tail, or the head, is not stored;
+ * - twi_ring_put() does not write the entry.
  */
 #include "queue/ring.h"
 #include "model.h"
 
 enum {
-	/* Chosen so that the place numbers wrap around during the run. */
+	/* this start makes the numbers of the places wrap around during the run */
 	FIRST = 2 * TWI_RING_ENTRIES - 1,
 	PUSHES = TWI_RING_ENTRIES + 2,
 };
@@ -23,7 +28,9 @@ struct item {
 	uint64_t number;
 };
 
-/* Memory for arrays of 2, 4 and 2 places. The producer overwrites an array once it is free. */
+/*
+ * Memory for arrays of 2, 4 and 2 places. The producer overwrites an array as soon as it is free.
+ */
 enum { ARRAYS = 3, BROKEN = 77 };
 static TWI_CACHE_ALIGNED char memory[ARRAYS][sizeof(struct twi_ring_array) + TWI_CACHE_LINE];
 static unsigned arrays_made, arrays_freed;
@@ -32,7 +39,7 @@ static struct twi_ring_in in;
 static struct twi_ring_arrays arrays;
 static struct twi_ring_out out;
 static struct item items[TWI_RING_ENTRIES];
-/* how many entries the producer has pushed, and the consumer taken */
+/* how many entries the producer has pushed, and how many the consumer has taken */
 static uint64_t pushed, taken;
 
 static void extend(uint64_t mask)
@@ -127,7 +134,7 @@ static void take_thrice(void)
 	take();
 }
 
-/* All entries have come, and all places are free again. */
+/* Checks that all entries have come, and that all places are free again. */
 static void none_lost(void)
 {
 	take();
@@ -146,7 +153,10 @@ static void begin_full(void)
 	MODEL_CHECK(pushed == FIRST + TWI_RING_ENTRIES);
 }
 
-/* A push to a full ring fails and adds nothing. The second push may find room. */
+/*
+ * Pushes twice to a full ring. The first push fails and adds nothing. The second push may find
+ * room.
+ */
 static void push_twice(void)
 {
 	(void)push(false);
@@ -163,7 +173,7 @@ MODEL_HARNESS(ring_full, .proves = "pushes to a full ring beside its consumer: n
 	      .setup = begin_full, .thread = {push_twice, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
 
-/* The ring begins with two places. */
+/* Begins with a ring of two places. */
 static void begin_small(void)
 {
 	begin_at(1);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes. A lane's number passes from thread to thread, and its counts continue (E7). In the shared
- * lane each push comes after the lane's bit was set (E15). Two threads at once change a count: of
- * the shared lane, of lanes in use, of flush's tickets.
+ * Lanes. A lane's number passes from thread to thread, and the next thread continues the lane's
+ * counts (E7). In the shared lane each push comes after the lane's bit was set (E15). Two threads
+ * change a count at once: a count of the shared lane, the count of lanes in use, or the count of
+ * flush tickets.
  *
- * Seen to fail with these defects: a lane taken or given relaxed; the flag stored or loaded
- * relaxed; a cut queue taken for an empty one when the worker's stub is its last node; each of the
- * counts changed by load and store.
+ * Seen to fail with these defects:
+ * - a lane's number is taken or given back relaxed;
+ * - twi_lane_join() stores `known` relaxed, or lane_known() loads it relaxed;
+ * - twi_mpsc_take_sc() reports an empty queue when a push is not linked yet and the worker's stub
+ *   is the last node that it can reach;
+ * - any one of the counts is changed by a load and a store.
  */
 #include "world.h"
 
@@ -18,8 +22,8 @@
 static struct probe one, two;
 
 /*
- * No thread has a lane yet, and no thread takes a block, because a block would order the two
- * threads.
+ * Opens with threads that have no lane yet. No thread takes a block, because a block would order
+ * the two threads.
  */
 static void open_scheduled(void)
 {
@@ -54,8 +58,8 @@ static void schedule_two(void)
 }
 
 /*
- * A push by another thread may stand between its two steps, and then hides this thread's push. The
- * worker must report that something is left.
+ * Schedules and takes. A push by another thread may be between its two steps, and then hides this
+ * thread's push. The worker must report that something is left.
  */
 static void schedule_and_take(void)
 {
@@ -85,7 +89,7 @@ static void both_scheduled(void)
 	world_close();
 }
 
-/* The lanes of the two threads, which they give back when they end. */
+/* The lanes that the two threads have got, as bits. The threads give them back when they end. */
 static uint32_t lanes_had;
 
 static void lane_note(void)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers: the state word of a timer between a commit, a cancel, a run, a completion and a
- * look-up. Also: the sleep of the I/O thread, a caller that waits, a close that waits for
- * callbacks, serials, and claims of a file (E101 to E108).
+ * Durable timers: a timer's state word, which a commit, a cancel, a run, a completion and a look-up
+ * access at the same time. Also: the sleep of the I/O thread, a caller that waits for it, a close
+ * that waits for callbacks, serial numbers, and claims of a file (E101 to E108).
  *
- * The threads make the steps of src/durable in its order, on ordinary memory, so an unordered step
- * is a race. There is no store; numbers stand for what it would hold.
+ * The threads make the same steps as src/durable, in the same order. The timer's fields are
+ * ordinary memory, so the model reports a race if a step is unordered. There is no store; counters
+ * stand for what it would hold.
  *
- * Seen to fail with these defects: a step of the state word without its release, or without its
- * acquire (durable_move, durable_commit); the table of staged timers without its release or its
- * acquire (durable_find).
+ * Seen to fail with these defects:
+ * - twi_durable_swap() is without release, or without acquire (durable_move, durable_commit);
+ * - twi_slot_take() puts a timer into `set->slots` without release, or twi_timer_find() loads it
+ *   without acquire (durable_find).
  */
 #include "durable/file/claim.h"
 #include "durable/request.h"
@@ -106,8 +108,8 @@ static bool begun(uint64_t word)
 }
 
 /*
- * One round of the I/O thread, with the steps of take.c and settle.c: handles what was pushed by
- * now.
+ * Makes one round of the I/O thread, with the steps of take.c and settle.c: handles one pushed
+ * timer, if there is one.
  */
 static void io_once(void)
 {
@@ -147,7 +149,7 @@ static void commit(void)
 	io_once();
 }
 
-/* The I/O thread moves a kept timer to another deadline. */
+/* Makes the step of the I/O thread that moves a kept timer to another deadline. */
 static void move(void)
 {
 	if (!twi_durable_hold(&one.word))
@@ -157,8 +159,8 @@ static void move(void)
 }
 
 /*
- * The timer ran or was cancelled, once. If its end reached the I/O thread before the commit, the
- * store never got the timer.
+ * Checks that the timer ran or was cancelled, once. If its end reached the I/O thread before the
+ * commit, the store never got the timer.
  */
 static void ended_once(void)
 {
@@ -204,7 +206,7 @@ MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a kept one"
 	      .setup = open_kept, .thread = {move, cancel, due}, .finish = moved_and_ended,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* A completion against the return of the callback. */
+/* The next harness: two completions against the return of the callback. */
 static bool over;
 static enum twi_durable_completed completed[2];
 
@@ -255,7 +257,7 @@ MODEL_HARNESS(durable_complete, .proves = "two completions and the return: one r
 	      .setup = open_running, .thread = {come_back, complete_first, complete_second},
 	      .finish = completed_once, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* A look-up against the end of the timer's memory. */
+/* Looks up the timer while another thread frees its memory. */
 static void find(void)
 {
 	struct twi_durable_timer *timer;
@@ -288,7 +290,10 @@ MODEL_HARNESS(durable_find,
 	      .setup = open_empty, .thread = {find, make_and_free}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* The sleep of the I/O thread. */
+/*
+ * The next harnesses: the sleep of the I/O thread. `seen` is set when that thread has taken the
+ * staged timer.
+ */
 static bool seen;
 
 static void stage(void)
@@ -312,7 +317,10 @@ static void sleep_for_work(void)
 	seen = true;
 }
 
-/* The I/O thread sleeps for the window although a timer is staged, until a caller waits. */
+/*
+ * Makes the I/O thread's steps while its commit window is open. It sleeps although a timer is
+ * staged, until a caller waits.
+ */
 static void sleep_for_window(void)
 {
 	for (;;) {
@@ -337,7 +345,7 @@ MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the window", .
 	      .thread = {stage_and_wait, sleep_for_window}, .finish = seen_in_time,
 	      .preemptions = 2, .weak = 2, .any_order = true, .random_runs = 500);
 
-/* A caller asks the I/O thread and waits for the answer, or gives up. */
+/* The next harness: a caller asks the I/O thread and waits for the answer, or gives up. */
 static struct twi_request request;
 static unsigned frees;
 static int got;
@@ -375,7 +383,7 @@ MODEL_HARNESS(durable_ask, .proves = "an answer is whole; the request is freed o
 	      .setup = open_empty, .thread = {ask, answer}, .finish = freed_once, .preemptions = 2,
 	      .weak = 2, .random_runs = 500);
 
-/* The close of the set waits for callbacks. */
+/* The next harness: the close of the set waits for callbacks. */
 static unsigned memory;
 static bool gone;
 
@@ -404,8 +412,8 @@ MODEL_HARNESS(durable_close, .proves = "what a callback has done is there when t
 	      .random_runs = 500);
 
 /*
- * A run begins during the commit, then waits for its completion. The commit must store that it has
- * started.
+ * Begins a run during the commit. The run then waits for its completion. The commit must store that
+ * it has started.
  */
 static void due_pending(void)
 {
@@ -432,7 +440,7 @@ MODEL_HARNESS(durable_start,
 	      .setup = open_staged, .thread = {io_once, due_pending}, .finish = start_is_stored,
 	      .preemptions = 3, .weak = 2, .random_runs = 500);
 
-/* The next reservation does not follow the old one. */
+/* A new reservation of serial numbers does not begin where the old one ended. */
 #define OLD_END (UINT64_C(2) * TWI_DURABLE_CHUNK)
 #define NEW_FIRST (UINT64_C(100) * TWI_DURABLE_CHUNK)
 
@@ -459,7 +467,7 @@ MODEL_HARNESS(durable_serials, .proves = "no serial lies between two reservation
 	      .setup = open_used_up, .thread = {reserve, take_serial}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* Two threads claim one file. */
+/* The next harness: two threads claim one file. */
 static _Atomic uint32_t file_owners;
 static int claims[2];
 
@@ -479,8 +487,9 @@ static void claim_first(void)
 }
 
 /*
- * First another file leaves place 0. So neither claimant has looked at the place that the other one
- * takes.
+ * Claims the file as the second thread. Before that, another file, which open_first_taken has put
+ * into place 0, leaves that place. So the two claimants may take different places, and neither has
+ * looked at the other's place yet.
  */
 static void claim_second(void)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other.
- * Also: entries that are freed while a lookup may see them (E50 to E56). reclaimer.c tests the
- * reclaimer.
+ * Also: entries that are freed while a lookup may see them (E50 to E56). The reclaimer has a file
+ * of its own, reclaimer.c.
  *
- * The hash table is a stand-in whose changes are one step each (hash.c). libc compares the keys;
- * the model does not see that.
+ * The hash table is a stand-in whose changes are one step each (hash.c). libc compares the keys,
+ * and the model does not see these reads.
  *
- * Seen to fail with these defects: the swap of a cancel in two steps, load and store
- * (keyed_hand_back); a cancel that returns done for a timer which stop hands back
- * (keyed_stop_cancel).
+ * Seen to fail with these defects:
+ * - a cancel changes the entry's state word by a load and a store instead of twi_keyed_swap()
+ *   (keyed_hand_back);
+ * - tw_keyed_cancel returns TW_KEYED_DONE for a timer that stop hands back (keyed_stop_cancel).
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -17,13 +18,16 @@
 
 #include <errno.h>
 
-/* Ordinary memory. The thread that an end is reported to reads it. */
+/*
+ * What an end writes for the thread that it is reported to. This is ordinary memory, so an
+ * unordered reader has a race.
+ */
 struct note {
 	unsigned runs;
 	unsigned ended[5];
 	int64_t again_ns;
 	uint64_t life;
-	bool renews; /* the run puts `second` under the key */
+	bool renews; /* whether the run puts `second` under the key */
 };
 
 #define SOON_NS (4 * WORLD_TICK_NS)
@@ -79,7 +83,7 @@ static int put(struct note *note, bool replaces, int64_t delay_ns)
 	return tw_keyed_schedule(table, "k", 1, delay_ns, &kind, note, &note->life);
 }
 
-/* The first entry has the key and is due. */
+/* Opens with the first entry under the key, and due. */
 static void open_due(void)
 {
 	open_table();
@@ -133,18 +137,18 @@ static void reclaim(void)
 static void replace_second(void)
 {
 	told[model_self()] = put(&second, true, TW_NEVER);
-	/* A replace that reports success has run the first entry's hook. */
+	/* If a replace reports success, it has run the first entry's hook. */
 	if (told[model_self()] == TW_KEYED_REPLACED)
 		MODEL_CHECK(first.ended[TW_KEYED_END_REPLACED] == 1);
 }
 
-/* The second entry gets another deadline than the first, so a reader can distinguish them. */
+/* Replaces the entry by one with another deadline, so that a reader can distinguish the two. */
 static void replace_second_soon(void)
 {
 	told[model_self()] = put(&second, true, SOON_NS);
 }
 
-/* The same while another thread replaces too, so the first entry's hook may still be running. */
+/* Replaces while another thread replaces too, so the first entry's hook may still be running. */
 static void replace_second_too(void)
 {
 	told[model_self()] = put(&second, true, TW_NEVER);
@@ -181,7 +185,7 @@ static void cancel_first(void)
 		MODEL_CHECK(first.ended[TW_KEYED_END_CANCELLED] == 1);
 }
 
-/* After the cancel, the entry's memory may serve another key. */
+/* Cancels and schedules. After the cancel, the entry's memory may serve another key. */
 static void cancel_and_schedule(void)
 {
 	cancel_first();
@@ -202,8 +206,8 @@ static void get(void)
 }
 
 /*
- * The first entry's deadline is never, the second entry's is soon. Deadline and argument must
- * belong together.
+ * Reads deadline and argument, which must belong to the same entry. The first entry's deadline is
+ * never, the second entry's is soon.
  */
 static void get_deadline(void)
 {
@@ -224,7 +228,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
 }
 
-/* A hand-back hook that works on keys: it cancels the key of the timer that it gets. */
+/* Works on keys inside a hand-back: cancels the key of the timer that it gets. */
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
 			 void *arg, int64_t remaining_ns)
 {
@@ -237,7 +241,10 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	MODEL_CHECK(told[0] == TW_KEYED_DONE || told[0] == TW_KEYED_ABSENT);
 }
 
-/* No thread has the reclaimer's claim, so a destroy has to make the reclaimer's turn itself. */
+/*
+ * Opens without the reclaimer's claim. No thread has it, so a destroy has to make the reclaimer's
+ * turn itself.
+ */
 static void open_working_alone(void)
 {
 	open_working();
@@ -285,7 +292,10 @@ static void nothing_left(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* A replace against the expiry: the first entry either is replaced and never runs, or it fires. */
+/*
+ * Checks a replace against the expiry: the first entry is either replaced and never runs, or it
+ * runs.
+ */
 static void replaced_or_fired(void)
 {
 	int how;
@@ -301,8 +311,8 @@ static void replaced_or_fired(void)
 }
 
 /*
- * The run would be followed by another one. So the first entry must be replaced, before this run or
- * after it.
+ * Checks a replace against a run whose callback asks for another run. The first entry must be
+ * replaced, before the run or after it.
  */
 static void replaced_for_good(void)
 {
@@ -326,7 +336,10 @@ static void cancelled_or_fired(void)
 	MODEL_CHECK(how == TW_KEYED_END_CANCELLED || how == TW_KEYED_END_FIRED);
 }
 
-/* A replace against a cancel by key: the cancel ends the entry that has the key at that moment. */
+/*
+ * Checks a replace against a cancel by key: the cancel ends the entry that has the key at that
+ * moment.
+ */
 static void replaced_and_cancelled(void)
 {
 	nothing_left();
@@ -361,8 +374,8 @@ static void one_scheduled(void)
 }
 
 /*
- * Schedule-if-absent against a cancel. If the call found the key, it added no entry; otherwise the
- * cancel came first.
+ * Checks schedule-if-absent against a cancel. If the schedule found the key, it added no entry.
+ * Otherwise the cancel came first.
  */
 static void cancelled_then_scheduled(void)
 {
@@ -371,7 +384,7 @@ static void cancelled_then_scheduled(void)
 	MODEL_CHECK((told[1] == TW_KEYED_PRESENT) == (note_end(&second) == -1));
 }
 
-/* Stop against a call that adds an entry: the entry is stopped, or the call is rejected. */
+/* Checks stop against a call that adds an entry: the entry is stopped, or the call is rejected. */
 static void put_or_rejected(void)
 {
 	nothing_left();
@@ -381,8 +394,8 @@ static void put_or_rejected(void)
 }
 
 /*
- * Stop against a cancel and a destroy: either the hand-back or the cancel ends the entry, and
- * before the destroy.
+ * Checks stop against a cancel and a destroy. The hand-back or the cancel ends the entry, and does
+ * so before the destroy.
  */
 static void cancelled_or_stopped(void)
 {
@@ -396,7 +409,7 @@ static void cancelled_or_stopped(void)
 		    (cancelled ? TW_KEYED_END_CANCELLED : TW_KEYED_END_STOPPED));
 }
 
-/* The hand-back hook cancels too. Exactly one of the two cancels succeeds. */
+/* Checks a hand-back hook that cancels too. Exactly one of the two cancels succeeds. */
 static void cancelled_once(void)
 {
 	nothing_left();
@@ -404,7 +417,7 @@ static void cancelled_once(void)
 	MODEL_CHECK(note_end(&first) == TW_KEYED_END_CANCELLED);
 }
 
-/* Stop against a cancel and a replace: each entry ends once and is freed once. */
+/* Checks stop against a cancel and a replace: each entry ends once and is freed once. */
 static void ended_at_most_once(void)
 {
 	nothing_left();
@@ -418,7 +431,7 @@ static void all_ended(void)
 	MODEL_CHECK(note_end(&first) >= 0);
 }
 
-/* A lookup must find the key at any time, because a replace leaves no gap. */
+/* Looks up the key, which must be there at any time, because a replace leaves no gap. */
 static void never_absent(void)
 {
 	all_ended();

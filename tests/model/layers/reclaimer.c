@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reclaimer of keyed timeouts. Its thread is created, ends and is created again, or cannot be
- * created (E54, E55). A destroyer waits for its table meanwhile (E80).
+ * The reclaimer: the thread that frees the entries of keyed timeouts. The thread is created, ends
+ * and is created again, or cannot be created (E54, E55). Meanwhile tw_keyed_destroy waits for its
+ * table (E80).
  *
- * Seen to fail: on the code in which a failing creator woke no thread, keyed_destroy_create, _again
- * and _threads hang.
+ * Seen to fail with this defect: a thread that cannot create the reclaimer's thread wakes no
+ * destroyer. Then keyed_destroy_create, keyed_destroy_again and keyed_destroy_threads hang.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -37,13 +38,13 @@ static void open_and_close(void)
 	twi_reclaim_close();
 }
 
-/* A table without an engine: the reclaimer needs only these fields. */
+/* A table without an engine. The reclaimer needs only these fields of it. */
 static struct tw_keyed bare;
 static struct twi_keyed_entry *bare_entry;
 
 /*
- * Takes an entry. The table has no free one, so this tries to create the reclaimer's thread unless
- * another thread has the claim.
+ * Takes an entry. The table has no free entry, so this call tries to create the reclaimer's thread
+ * unless another thread has the claim.
  */
 static struct twi_keyed_entry *bare_take(void)
 {
@@ -52,7 +53,7 @@ static struct twi_keyed_entry *bare_take(void)
 	return twi_keyed_take(&bare, &(struct twi_key){"k", 1, 0});
 }
 
-/* A table that is opened now must have a reclaimer, whatever happened before. */
+/* Checks that a table that is opened now has a reclaimer, whatever happened before. */
 static void work_is_done(void)
 {
 	MODEL_CHECK(twi_reclaim_open() == 0);
@@ -63,8 +64,8 @@ static void work_is_done(void)
 }
 
 /*
- * The same, but no destroyer waits. A destroyer would do the work of a missing thread and hide the
- * defect.
+ * Does the same without a destroyer that waits. A destroyer would do the work of a missing thread
+ * and hide the defect.
  */
 static void thread_is_there(void)
 {
@@ -75,7 +76,7 @@ static void thread_is_there(void)
 	world_close();
 }
 
-/* A table is pushed again while the reclaimer has it. Both pushes must count. */
+/* Opens with a table that is pushed again while the reclaimer has it. Both pushes must count. */
 static void open_pushed(void)
 {
 	open_nothing();
@@ -103,7 +104,8 @@ static void bare_is_back(void)
 }
 
 /*
- * No thread can be created. A second caller relies on the first one, which is trying to create it.
+ * Opens a process in which no thread can be created. A second caller relies on the first one, which
+ * is trying to create the thread.
  */
 static void open_no_threads(void)
 {
@@ -132,8 +134,8 @@ static void thread_comes_later(void)
 }
 
 /*
- * No thread can be created, and a table has an entry that only a reclaimer can free. The table's
- * destroyer meets another caller that tries to create the thread and fails.
+ * Opens a process in which no thread can be created, with a table whose entry only a reclaimer can
+ * free. The table's destroyer meets another caller that tries to create the thread and fails.
  */
 static void open_left_alone(void)
 {
@@ -154,7 +156,7 @@ static void open_left_alone(void)
 	model_no_threads = true;
 }
 
-/* A second table has an entry in use. */
+/* Opens in the same way with a second table that has an entry in use. */
 static void open_two_left_alone(void)
 {
 	open_left_alone();
@@ -164,7 +166,7 @@ static void open_two_left_alone(void)
 	twi_reclaim_give_up();
 }
 
-/* Both tables are pushed to the reclaimer. A thread of the harness has the claim. */
+/* Opens with both tables pushed to the reclaimer. A thread of the harness has the claim. */
 static void open_two_pushed(void)
 {
 	open_two_left_alone();
@@ -201,14 +203,16 @@ static void threads_return(void)
 	model_no_threads = false;
 }
 
-/* The claim stays with a thread of the harness. */
+/*
+ * Ends the harness after both destroys have returned. A thread of the harness still has the claim.
+ */
 static void both_destroyed(void)
 {
 	model_no_threads = false;
 	world_close();
 }
 
-/* No thread has the claim at the end. */
+/* Checks that no thread has the claim at the end. */
 static void claim_is_free(void)
 {
 	if (told[2] == 0)
@@ -218,7 +222,10 @@ static void claim_is_free(void)
 	world_close();
 }
 
-/* If a thread was created, it ends with the last table. */
+/*
+ * Closes the last table, if a thread of the harness has opened one. If the reclaimer's thread was
+ * created, it ends then.
+ */
 static void created_and_closed(void)
 {
 	if (told[2] == 0)

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: an attempt against its completion, a cancel, a drop and stop. Also: tasks whose memory
+ * Retries: an attempt against its completion, a cancel, a drop and a stop. Also: tasks whose memory
  * is used again, a queue that grows, and a queue that is destroyed (E40, E41, E42, E43).
  *
- * Seen to fail with these defects: the swap of the state word relaxed, without acquire, without
- * release, or in two steps; its load relaxed; a task's birth or end stored relaxed, or its birth
- * loaded relaxed; push and pop of the stack relaxed, or without the counter; the list of chunks
- * stored or loaded relaxed; the last access to a queue relaxed; no check of a handed-back timer's
- * flag `gone`; a task given back while its timer is still under way.
+ * Seen to fail with these defects:
+ * - twi_task_swap() is relaxed, without acquire, without release, or a load and a store;
+ * - twi_task_look() loads the state word relaxed;
+ * - task_renew() stores `generation` or the state word relaxed, or task_lives() loads `generation`
+ *   relaxed;
+ * - twi_task_give() stores the state word relaxed;
+ * - twi_stack_push() or twi_stack_pop() is relaxed, or does not change the counter;
+ * - chunk_add() stores the list of chunks relaxed, or a reader loads it relaxed;
+ * - twi_task_give() counts `out` down relaxed, which is its last access to the queue;
+ * - a thread does not check the flag `gone`, so it relies on a timer that was handed back;
+ * - task_leave() frees a task whose timer can still expire or be handed back.
  */
 #include "retry/task.h"
 #include "world.h"
@@ -92,7 +98,7 @@ static void open_done(void)
 	open_due(TW_RETRY_DONE);
 }
 
-/* The first attempt has run and waits for its completion. */
+/* Opens with a task whose first attempt has run and waits for its completion. */
 static void open_attempted(void)
 {
 	open_pending();
@@ -100,7 +106,7 @@ static void open_attempted(void)
 	MODEL_CHECK(first.attempts == 1);
 }
 
-/* The handle that the first attempt gets. */
+/* Returns the handle that the first attempt gets. */
 static struct tw_retry_handle attempt_handle(void)
 {
 	struct tw_retry_handle self = first.handle;
@@ -135,7 +141,8 @@ static void cancel(void)
 	if (outcome == TW_RETRY_CANCEL_DONE)
 		MODEL_CHECK(first.ended[TW_RETRY_END_CANCELLED] == 1);
 	/*
-	 * Whatever has ended the task, its hook has run, and this thread sees what the hook wrote.
+	 * Whichever thread has ended the task, its hook has run, and this thread sees what the hook
+	 * wrote.
 	 */
 	if (outcome == TW_RETRY_CANCEL_ENDED)
 		MODEL_CHECK(first.ended[TW_RETRY_END_DONE] + first.ended[TW_RETRY_END_DROPPED] ==
@@ -188,7 +195,7 @@ static void nothing_left(void)
 	MODEL_CHECK(tw_retry_destroy(queue) == 0);
 }
 
-/* No attempt gave up. If the cancel reported success, the task was cancelled. */
+/* Checks that no attempt gave up. If the cancel reported success, the task was cancelled. */
 static void one_end(void)
 {
 	nothing_left();
@@ -204,7 +211,7 @@ static void told_the_end(void)
 		    (try_end(&first) == TW_RETRY_END_CANCELLED));
 }
 
-/* The stack of links alone, without a queue around it. */
+/* The next harnesses test the stack of links alone, without a queue around it. */
 static struct twi_stack stack;
 static struct twi_link one, two;
 static struct twi_link *popped;
@@ -226,7 +233,7 @@ static void pop(void)
 	popped = twi_stack_pop(&stack);
 }
 
-/* No link is lost, and none comes twice. */
+/* Checks that no link is lost, and that none comes twice. */
 static void both_links(void)
 {
 	struct twi_link *other = twi_stack_pop(&stack);
@@ -236,8 +243,8 @@ static void both_links(void)
 }
 
 /*
- * If the completion came too late, the task was stopped after one attempt. If it came in time,
- * there was another attempt, and the task ended as done.
+ * Checks the end of the task. If the completion came too late, the task was stopped after one
+ * attempt. If it came in time, there was another attempt, and the task ended as done.
  */
 static void completed_as_told(void)
 {
@@ -250,7 +257,9 @@ static void completed_as_told(void)
 	MODEL_CHECK(try_end(&first) == (told[2] == 0 ? TW_RETRY_END_DONE : TW_RETRY_END_STOPPED));
 }
 
-/* A completion against a cancel: if the completion reported success, the task ended as done. */
+/*
+ * Checks a completion against a cancel: if the completion reported success, the task ended as done.
+ */
 static void completed_or_cancelled(void)
 {
 	nothing_left();
@@ -260,8 +269,8 @@ static void completed_or_cancelled(void)
 }
 
 /*
- * A second task needs the place of the first, which is dropped for it. The second is rejected if
- * the first is inside its attempt.
+ * Checks the second task. It needs the place of the first, which is dropped for it. It is rejected
+ * if the first task's attempt is running.
  */
 static void second_as_told(void)
 {
@@ -275,8 +284,8 @@ static void second_as_told(void)
 }
 
 /*
- * The first task ended as done if its attempt ran, or if the second task was rejected. Otherwise it
- * was dropped.
+ * Checks the first task. It ended as done if its attempt ran, or if the second task was rejected.
+ * Otherwise it was dropped.
  */
 static void done_or_dropped(void)
 {
@@ -288,8 +297,8 @@ static void done_or_dropped(void)
 }
 
 /*
- * The first task waits for ever. So it was dropped if the second was accepted, and was stopped
- * otherwise.
+ * Checks a first task that waits for ever. It was dropped if the second task was accepted, and was
+ * stopped otherwise.
  */
 static void dropped_or_kept(void)
 {
@@ -308,8 +317,8 @@ static void both_submits_once(void)
 }
 
 /*
- * The first task is completed or dropped. If it was completed, the second took the free place, or
- * was rejected because the place was not free yet.
+ * Checks a first task that is completed or dropped. If it was completed, the second task took the
+ * free place, or was rejected because the place was not free yet.
  */
 static void completed_or_dropped(void)
 {
@@ -339,7 +348,7 @@ static void destroyed_once(void)
 	(void)try_end(&first);
 }
 
-/* Stop, with another thread of the harness as the worker. */
+/* Opens for a stop, with another thread of the harness as the worker. */
 static void open_working(void)
 {
 	open_attempted();
@@ -359,7 +368,10 @@ static void stopped_once(void)
 	(void)try_end(&first);
 }
 
-/* A submit during a stop is accepted and stopped, or rejected without any effect. */
+/*
+ * Checks a submit during a stop: it is accepted and the task is stopped, or it is rejected without
+ * any effect.
+ */
 static void submitted_or_not(void)
 {
 	nothing_left();

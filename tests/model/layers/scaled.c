@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaled kinds: a schedule and changes of the factor against a turn of the kind. Also: a change of
- * the factor against the creation and the end of a kind, and a stop against a turn (E150, E151).
+ * Scaled kinds (scaled/scaled.h says what factor, turn, driver, relay and seat are). A schedule and
+ * changes of the factor against a turn of the kind. Also: a change of the factor against the
+ * creation and the end of a kind, and a stop against a turn (E150, E151).
  *
- * Seen to fail with these defects: a drive that does not fall back on the relay; a turn, or a
- * drive, that does not swap `asked`; the swaps relaxed; a creation that does not take part in the
- * steps of the factor; these steps relaxed; the list of seats, the claim of a seat, or the load of
- * a handle relaxed; a turn that polls for a push which is not linked yet, or that does not look at
- * it again.
+ * Seen to fail with these defects:
+ * - twi_seat_drive() does not make the relay due if it cannot make the driver due;
+ * - on_driver(), or twi_seat_drive(), does not swap `asked`, or swaps it relaxed;
+ * - timers_make() does not make its read-modify-write of `engine->factor`;
+ * - that step, or the one in tw_scaled_factor_set, is relaxed;
+ * - the list of seats is stored or loaded relaxed;
+ * - seat_claim() claims a seat relaxed;
+ * - twi_seat_handle() loads a handle relaxed;
+ * - turn_polls() polls again and again for a push that is not linked yet;
+ * - turn_next_ns() does not schedule a second look at such a push.
  */
 #include "scaled/scaled.h"
 #include "world.h"
@@ -15,7 +21,7 @@
 static struct tw_scaled *scaled, *other;
 static struct probe first, second;
 
-/* A turn of the engine runs the kind's turn only if the driver is due. */
+/* Makes a turn of the engine. It runs the kind's turn only if the driver is due. */
 static void turn(void)
 {
 	world_turn();
@@ -41,7 +47,7 @@ static void factor_low(void)
 	MODEL_CHECK(tw_scaled_factor_set(world.engine, 0) == 0);
 }
 
-/* The kind has no timeouts, and its driver waits for nothing. */
+/* Opens a kind that has no timeouts. Its driver waits for nothing. */
 static void open_waiting(void)
 {
 	world_open_layer();
@@ -49,7 +55,7 @@ static void open_waiting(void)
 	turn();
 }
 
-/* The kind's next turn is due, because the factor has changed. */
+/* Opens a kind whose next turn is due, because the factor has changed. */
 static void open_driven(void)
 {
 	open_waiting();
@@ -66,7 +72,7 @@ static void schedule_second(void)
 	second.outcome = tw_scaled_schedule(scaled, &probe_kind, &second, &second.handle);
 }
 
-/* The kind has a timeout that is far from due, and its next turn is due. */
+/* Opens a kind that has a timeout far from due. The kind's next turn is due. */
 static void open_far(void)
 {
 	open_waiting();
@@ -82,8 +88,8 @@ static void open_stopping(void)
 }
 
 /*
- * The first turn reads the factor. Meanwhile the thread that sets the factor may still be about to
- * visit the seats.
+ * Creates a kind and makes its first turn, which reads the factor. Meanwhile the thread that sets
+ * the factor may still be about to visit the seats.
  */
 static void create_and_turn(void)
 {
@@ -110,7 +116,7 @@ static void turn_and_destroy(void)
 	stop_and_destroy();
 }
 
-/* A kind has ended and has left its seat. */
+/* Opens with a kind that has ended and has left its seat. */
 static void open_left(void)
 {
 	open_waiting();
@@ -139,7 +145,7 @@ static void other_end(void)
 	other = NULL;
 }
 
-/* Two kinds must not share a seat. */
+/* Checks that the two kinds do not share a seat. */
 static void two_apart(void)
 {
 	MODEL_CHECK(scaled->seat != other->seat);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scopes: a schedule against an end, two ends, a scope that grows, slots that are used again, and
- * an end that waits for a callback (E4, E140, E141). In this build a scope has one slot of its own.
+ * an end that waits for a callback (E4, E140, E141). In this build only the scope's first slot is
+ * part of the scope itself; the others come in chunks.
  *
- * Seen to fail with these defects: a cancel that combines the generation of one handle with the
- * node of another; slots read as an array while another end loads them; the steps of the end, or of
- * leaving, relaxed; the node or the generation of a slot stored or loaded relaxed; a chunk stored
- * relaxed, or a member loaded relaxed; the deadline set before the schedule leaves; an end that
- * copies no handle while a schedule is inside.
+ * Seen to fail with these defects:
+ * - an end combines the generation of one handle with the node of another;
+ * - an end reads the slots as an array of handles while another end loads them one by one;
+ * - scope_close(), end_leave() or scope_leave() changes the scope's word relaxed;
+ * - the node or the generation of a slot is stored or loaded relaxed;
+ * - chunk_make() stores a chunk relaxed;
+ * - member_over() loads the member's state word relaxed;
+ * - scope_schedule() sets the deadline before scope_leave();
+ * - an end does not copy the handles one by one while a schedule is inside.
  */
 #include "scope/scope.h"
 #include "world.h"
@@ -32,14 +37,14 @@ static void schedule_probe(struct probe *probe, int64_t deadline_ns)
 	MODEL_CHECK(probe->outcome == 0 || probe->outcome == -ESHUTDOWN);
 }
 
-/* The scope has one member, which fills its slot. */
+/* Opens a scope with one member, which fills its slot. */
 static void open_full(void)
 {
 	open_empty();
 	schedule_probe(&first, TW_NEVER);
 }
 
-/* The scope has one member, which is in the wheel and due. */
+/* Opens a scope with one member, which is in the wheel and due. */
 static void open_due(void)
 {
 	open_empty();
@@ -48,7 +53,7 @@ static void open_due(void)
 	world_time_goes_on();
 }
 
-/* The member's callback has run. */
+/* Opens a scope with one member, whose callback has run. */
 static void open_run(void)
 {
 	open_due();
@@ -62,7 +67,10 @@ static void first_comes_and_goes(void)
 	MODEL_CHECK(tw_cancel(first.handle) == TW_CANCEL_DONE);
 }
 
-/* The slot has held a timeout. The first thread takes this timeout's memory next. */
+/*
+ * Opens a scope whose slot has held a timeout. The first thread's next timeout gets the memory of
+ * that timeout.
+ */
 static void open_left(void)
 {
 	open_empty();
@@ -95,7 +103,10 @@ static void end(void)
 	MODEL_CHECK(cancelled[model_self()] >= 0);
 }
 
-/* Only this thread makes turns, so a callback that runs in this turn would expire after the end. */
+/*
+ * Ends the scope, then makes a turn. Only this thread makes turns, so a callback that runs in this
+ * turn would run after the end.
+ */
 static void end_and_turn(void)
 {
 	end();
@@ -103,7 +114,10 @@ static void end_and_turn(void)
 	MODEL_CHECK(second.ran == 0);
 }
 
-/* After the wait no callback runs, and this thread sees what the member's callback wrote. */
+/*
+ * Ends the scope and waits. Then no callback runs, and this thread sees what the member's callback
+ * wrote.
+ */
 static void end_wait(void)
 {
 	waited = tw_scope_end_wait(scope, TW_NEVER);
@@ -113,7 +127,10 @@ static void end_wait(void)
 	first.ran += 10;
 }
 
-/* An accepted member must have been cancelled. A rejected one must not have ended at all. */
+/*
+ * Checks the member. If it was accepted, it must have been cancelled. If it was rejected, it must
+ * not have ended at all.
+ */
 static void none_left(const struct probe *probe)
 {
 	MODEL_CHECK(probe->ran == 0);
@@ -146,8 +163,8 @@ static void all_left(void)
 }
 
 /*
- * Each cancelled timeout has one finaliser call. An end counted it, or its own schedule cancelled
- * it.
+ * Checks that the finaliser of each cancelled timeout ran once. An end counted the cancel, or the
+ * timeout's own schedule cancelled it.
  */
 static void ended_once(void)
 {
@@ -173,8 +190,8 @@ static void waited_for_and_left(void)
 }
 
 /*
- * The scope has both members, and each must have a slot of its own. Otherwise the end would miss
- * one of them.
+ * Checks that both members are in the scope, each in a slot of its own. Otherwise the end would
+ * miss one of them.
  */
 static void both_in(void)
 {

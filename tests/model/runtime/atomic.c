@@ -25,7 +25,7 @@ static struct {
 	struct atomic_object object[OBJECTS_MAX];
 } state MODEL_STATE;
 
-/* Reads without memcpy, because the model would take a memcpy for its own access. */
+/* Reads without memcpy, because the model would record a memcpy as an access of its own. */
 static uint64_t raw_read(const void *address, size_t bytes)
 {
 	switch (bytes) {
@@ -135,7 +135,7 @@ static struct atomic_object *access_begin(const void *address, size_t bytes, boo
 	return access_go(address, bytes, writes, pc);
 }
 
-/* Whether the store is part of what `clock` covers, or a fiber read it within that. */
+/* Returns whether the store is in what `clock` covers, or a fiber has read it within that. */
 static bool store_known(const struct store *store, const struct model_clock *clock)
 {
 	if (store->epoch <= clock->w[store->fiber])
@@ -175,8 +175,8 @@ static void store_see(struct store *store)
 }
 
 /*
- * The two halves of a double swap are one store. A fiber that has acquired one half must not read
- * an older other half.
+ * Handles that the fiber has acquired one half of a double swap. The two halves are one store, so
+ * the fiber must not read an older other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
@@ -370,7 +370,7 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 	fiber_tick(fiber_self());
 }
 
-/* A read-modify-write puts its store directly after the last store, which it has read. */
+/* Adds the store of a read-modify-write directly after the last store, which it has read. */
 static void behind_put(struct atomic_object *object, uint64_t value, atomic_order order)
 {
 	struct model_clock handed_on = object->store[object->count - 1].publishes;
@@ -474,10 +474,10 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 }
 
 /*
- * A double swap that would change nothing is a load. It reads both halves as of one moment, so the
- * newest store of one half shows the earlier stores of the other. But a store of the other half
- * that nothing orders before may not be visible yet. Lists the stores of `half` that may be read
- * together with the newest of `other`, the newest first.
+ * Lists the stores of `half` that may be read together with the newest store of `other`, the newest
+ * first. A double swap that would change nothing is a load. It reads both halves as of one moment,
+ * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that
+ * nothing orders before it may not be visible yet.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)
@@ -562,7 +562,7 @@ static void object_race_check(const struct atomic_object *object, bool writes, c
 	}
 }
 
-/* Makes an ordinary write one more store of the object. Memory has its value when it is needed. */
+/* Adds an ordinary write as one more store. Its value is read from memory when it is needed. */
 static void object_plain_write(struct atomic_object *object)
 {
 	const struct fiber *self = fiber_self();

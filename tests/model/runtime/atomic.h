@@ -2,7 +2,7 @@
 /*
  * Atomic objects with weak memory: the C11 model as an abstract machine runs it.
  *
- * Each object keeps its modification order: the last few stores. A store has its value, its fiber
+ * Each object keeps the last few stores of its modification order. A store has its value, its fiber
  * and time, the writes that it publishes, and the fibers that have seen it.
  *
  *   load    any store that coherence allows: none older than one that happened before, or that was
@@ -55,20 +55,20 @@ uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t
 /* Swaps both halves of 16 bytes in one step, relaxed. Stores the value read in `ret_seen`. */
 bool atomic_double_swap_at(uint64_t *address, const uint64_t *expected, const uint64_t *desired,
 			   uint64_t *ret_seen, const void *pc);
-/* The effect of a fence of loads on double swaps of which the fiber has read one half. */
+/* Applies a load fence to the double swaps of which the fiber has read one half. */
 void atomic_pairs_see(void);
 
 /* fence.c */
 void atomic_fence(atomic_order order, const void *pc);
 
-/* ConcurrencyKit's fences: one orders only stores, the other only loads. */
+/* Apply ConcurrencyKit's fences: one orders only stores, the other only loads. */
 void atomic_fence_stores(void);
 void atomic_fence_loads(void);
 
 /* Returns the newest value, as the kernel reads it. The address may be any part of an object. */
 uint32_t atomic_kernel_read(const void *address);
 
-/* An ordinary access to a piece of memory with atomic objects in it. */
+/* Handles an ordinary access to a piece of memory that contains atomic objects. */
 void atomic_plain_access(struct granule *granule, uintptr_t begin, size_t bytes, bool writes,
 			 const void *pc);
 

@@ -2,12 +2,12 @@
 /*
  * Models membarrier(2), private expedited.
  *
- * The model assumes that each other thread passes a full barrier at some point between the
- * beginning and the end of the call. A compiler may move accesses across that point, but not across
- * a compiler fence (atomic_signal_fence). So the call orders two things:
+ * The model assumes that each other thread executes a full barrier (passes it) at some point
+ * between the beginning and the end of the call. A compiler may move accesses across that point,
+ * but not across a compiler fence (atomic_signal_fence). So the call has two effects:
  *
- * - accesses before the thread's last compiler fence before its barrier come before all accesses
- *   of the caller after the call;
+ * - accesses before the thread's last compiler fence before its barrier come before all accesses of
+ *   the caller after the call;
  * - accesses of the caller before the call come before all accesses of the thread after its first
  *   compiler fence after its barrier.
  *
@@ -27,7 +27,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 
-static unsigned calls MODEL_STATE; /* in this run */
+static unsigned calls MODEL_STATE; /* calls in this run */
 
 void barrier_begin(void)
 {

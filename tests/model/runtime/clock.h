@@ -11,7 +11,7 @@
 #include "model.h"
 
 struct model_clock {
-	uint32_t w[MODEL_FIBERS]; /* all writes of that fiber up to this epoch came before */
+	uint32_t w[MODEL_FIBERS]; /* all writes of that fiber up to this epoch are covered */
 	uint32_t r[MODEL_FIBERS]; /* the same for its reads */
 };
 

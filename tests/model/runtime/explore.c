@@ -13,14 +13,14 @@
 enum {
 	CHOICES_MAX = 40000,
 	/*
-	 * In random runs, one of so many points interrupts the fiber, and one of so many loads does
-	 * not return the newest store.
+	 * In random runs, one out of this many points interrupts the fiber, and one out of this
+	 * many loads does not return the newest store.
 	 */
 	ODDS_PREEMPT = 12,
 	ODDS_WEAK = 6,
 	/*
-	 * Every other random run gives the fibers priorities. The priorities change at so many of
-	 * the first steps.
+	 * Every second random run gives the fibers priorities. The priorities change at this many
+	 * of the first steps.
 	 */
 	PRIORITY_CHANGES = 3,
 	PRIORITY_STEPS = 200,
@@ -65,8 +65,8 @@ static unsigned random_below(unsigned count)
 }
 
 /*
- * A replay finds its choices by the numbers of their places, whichever memory is known as contended
- * in it.
+ * Returns the replayed choice for this place. A replay finds its choices by the numbers of their
+ * places, so it does not matter which memory it already knows as contended.
  */
 static unsigned choice_repeat(unsigned count)
 {
@@ -307,7 +307,10 @@ static void search_random(void)
 	}
 }
 
-/* `text` is "number:taken,number:taken", or "-" for the run without any choice. */
+/*
+ * Replays a run. `text` has its choices as "number:taken,number:taken"; "-" stands for the run
+ * without any choice.
+ */
 static void replay(const char *text)
 {
 	char *end;

@@ -20,10 +20,10 @@
 struct explore_bounds {
 	unsigned preemptions;
 	unsigned weak;
-	uint64_t runs_max; /* bound of the exhaustive search; 0: none */
+	uint64_t runs_max; /* bound on the runs of the exhaustive search; 0: no bound */
 	uint64_t random_runs;
 	uint64_t seed;
-	const char *replay; /* makes one run with these choices; or NULL */
+	const char *replay; /* if not NULL, only one run is made, with these choices */
 };
 
 /* Makes all runs of a harness. Prints a summary. */
@@ -33,10 +33,10 @@ void explore(const struct model_harness *harness, const struct explore_bounds *b
  * Returns which of `count` fibers continues. If `preempts` is true, the first is the current one.
  */
 unsigned explore_schedule(struct fiber **list, unsigned count, bool preempts);
-/* Whether there is a choice at all at this point. */
+/* Returns whether there is a choice at all at this point. */
 bool explore_may_preempt(bool contended);
 
-/* Return one of `count` answers. For memory, 0 is the newest store. */
+/* Return which of `count` answers to give. For memory, 0 is the newest store. */
 unsigned explore_weak(unsigned count);
 unsigned explore_choose(unsigned count);
 
@@ -45,7 +45,7 @@ const struct model_harness *explore_harness(void);
 
 void explore_fiber_made(struct fiber *fiber);
 
-/* Notes that one more piece of memory is contended. */
+/* Records that one more piece of memory is contended. */
 void explore_grown(void);
 
 /* Prints the choices of this run, for --replay. */

@@ -69,7 +69,7 @@ static void blocked_tell(void)
 	model_fail("deadlock, or a wake was lost: nobody can go on");
 }
 
-/* No fiber can continue, so time advances to the earliest end of a timed wait. */
+/* Moves the time to the earliest end of a timed wait, because no fiber can continue. */
 static struct fiber *time_moves(void)
 {
 	struct fiber *soonest = NULL;
@@ -98,7 +98,9 @@ static bool all_ended(void)
 	return true;
 }
 
-/* The current fiber waits or has ended. Continuing with another one is no preemption. */
+/*
+ * Continues with another fiber, because the current one waits or has ended. This is no preemption.
+ */
 static void fiber_yield(void)
 {
 	struct fiber *list[MODEL_FIBERS];
@@ -165,7 +167,7 @@ void fiber_exit(void)
 	_longjmp(fiber_self()->base, 2);
 }
 
-/* Each fiber's stack is set up once. Each run starts the fiber from here again. */
+/* Sets up a fiber's stack, which is done once. Each run starts the fiber from here again. */
 static void fiber_home(void)
 {
 	struct fiber *self = first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fibers: the threads of a run, all on one thread of the system, and which of them continues.
+ * Fibers: the threads of a run. They all run on one thread of the system, and this part decides
+ * which of them continues.
  */
 #ifndef MODEL_FIBER_H
 #define MODEL_FIBER_H
@@ -26,19 +27,20 @@ struct fiber {
 	void *(*body)(void *argument);
 	void *argument;
 
-	/* Memory. */
+	/* Fields of the memory model. */
 	uint32_t epoch;
-	struct model_clock now; /* everything here comes before what this fiber does next */
-	/* comes before its next reads: `now`, and what load fences add */
+	struct model_clock now; /* all accesses that come before what this fiber does next */
+	/* all accesses that come before its next reads: `now`, and what load fences add */
 	struct model_clock reads;
-	struct model_clock pending; /* what it has read relaxed; counts after an acquire fence */
-	/* what its relaxed stores publish, because of release fences */
+	/* what it has read relaxed; moved into `now` by an acquire fence */
+	struct model_clock pending;
+	/* what its relaxed stores publish because of release fences */
 	struct model_clock released;
 	struct model_clock flushed; /* what came before its last compiler fence (barrier.h) */
-	/* barriers of other fibers; they count after its next compiler fence */
+	/* barriers of other fibers; moved into `now` by its next compiler fence */
 	struct model_clock barriers;
 
-	/* Its wait: the fiber is ready when the function returns true. */
+	/* How the fiber waits: it is ready when the function returns true. */
 	bool (*ready)(struct fiber *fiber);
 	const void *waits_for;
 	const char *waits_text;
@@ -50,9 +52,10 @@ struct fiber {
 	uint64_t grace_sections[MODEL_FIBERS];
 
 	const void *key_value[FIBER_KEYS];
-	uint64_t priority;       /* in random runs */
-	bool speculates;         /* its next ordinary read is speculative */
-	const void *speculative; /* that read; counts if the next double swap succeeds */
+	uint64_t priority; /* used in random runs */
+	bool speculates;   /* its next ordinary read is speculative */
+	/* what that read has read; it counts if the next double swap succeeds */
+	const void *speculative;
 };
 
 struct fibers {
@@ -76,7 +79,7 @@ static inline struct fiber *fiber_self(void)
 /* Gives each fiber its stack. */
 void fibers_init(void);
 
-/* Makes a run; `body` is main's. Returns when all fibers have ended. */
+/* Makes a run. `body` is the main fiber's function. Returns when all fibers have ended. */
 void fibers_run(void *(*body)(void *argument));
 
 /* Creates a fiber, which inherits everything that its creator knows. */
@@ -101,10 +104,10 @@ void fiber_tick(struct fiber *fiber);
 /* Orders `other` before everything that this fiber does next. */
 void fiber_acquire(struct fiber *fiber, const struct model_clock *other);
 
-/* Whether the address is on the calling fiber's stack. */
+/* Returns whether the address is on the calling fiber's stack. */
 bool fiber_on_stack(const void *address);
 
-/* Whether only one fiber is alive. */
+/* Returns whether only one fiber is alive. */
 bool fiber_alone(void);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * tickwheel-model [option...] [harness...]
  *
- * A harness is given by its name, or by the name of its file. Without a name all of them run. Each
- * runs in a process of its own. The exit code is 1 if one failed.
+ * A harness is named by its own name, or by the name of its file. Without a name all harnesses run.
+ * Each runs in a process of its own. The exit code is 1 if one failed.
  *
  *     --list               the names, and what each proves
  *     --first              end at the first failure
@@ -103,7 +103,9 @@ static bool harness_passes(const struct model_harness *harness, const struct opt
 	return true;
 }
 
-/* The harness of "folder/ingress.c" belongs to the file named "ingress". */
+/*
+ * Returns whether the harness belongs to the file: one of "folder/ingress.c" belongs to "ingress".
+ */
 static bool of_file(const struct model_harness *harness, const char *name)
 {
 	const char *slash = strrchr(harness->file, '/');

@@ -12,11 +12,11 @@
 enum {
 	PAGE_BYTES = 4096,
 	PAGE_GRANULES = PAGE_BYTES / 8,
-	PAGES_MAX = 1 << 15, /* of the hash table */
+	PAGES_MAX = 1 << 15, /* size of the hash table */
 	PAGES_RECENT = 1 << 8,
 	/*
-	 * Each fiber allocates from its own part. So addresses do not depend on the order in which
-	 * the fibers run.
+	 * Each fiber allocates from its own part, so that addresses do not depend on the order in
+	 * which the fibers run.
 	 */
 	ARENA_PART_BYTES = 64 << 20,
 	SAVES_MAX = 1 << 17,
@@ -39,7 +39,7 @@ struct save {
 	uint64_t value;
 };
 
-/* The original function behind a wrapped one; the linker prescribes the name. */
+/* Declares the original function of a wrapped one. The linker prescribes the name. */
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 
 extern char __data_start[], _end[]; /* defined by the linker */
@@ -264,7 +264,7 @@ static void cell_write(struct plain_cell *cell, const void *address, const void 
 	cell->write_pc = pc;
 }
 
-/* The bytes of one piece of memory that an access touches. */
+/* Describes the bytes of one piece of memory that an access touches. */
 struct part {
 	unsigned from;
 	unsigned to;
@@ -382,7 +382,10 @@ void *memory_map(size_t bytes)
 	return memory;
 }
 
-/* Releasing memory counts as a write to all of it. So every other access must happen before. */
+/*
+ * Records the release of memory as a write to all of it. So every other access must happen before
+ * it.
+ */
 static void page_release(struct page *page, const void *pc)
 {
 	const char *begin = (const char *)(page->number * PAGE_BYTES);

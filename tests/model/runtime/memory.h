@@ -12,7 +12,10 @@
 
 #include "runtime/fiber.h"
 
-/* The accesses to one byte, or to all bytes of a piece if they are always accessed together. */
+/*
+ * Describes the last accesses to one byte, or to all bytes of a piece if they are always accessed
+ * together.
+ */
 struct plain_cell {
 	uint32_t write_epoch; /* 0: no write in this run */
 	uint32_t write_fiber;
@@ -38,22 +41,22 @@ struct granule {
 };
 
 /*
- * Whether the address is in the model's memory, that is, not on a stack, in the runtime, or in
- * libc.
+ * Returns whether the address is in the model's memory. Stacks, the runtime and libc are not part
+ * of it.
  */
 bool memory_tracked(const void *address);
 
 /*
- * Whether an atomic access is part of the run. It is not during setup, or on the fiber's own stack.
- * An access to other memory that is not the model's ends the search, because the model would not
- * see it.
+ * Returns whether an atomic access is part of the run. It is not part of it during setup, or if it
+ * is on the fiber's own stack. Any other access outside the model's memory ends the search, because
+ * the model would not see it.
  */
 bool memory_seen(const void *address);
 
 /* Returns the shadow of the piece that contains `address`, reset for this run. */
 struct granule *memory_granule(const void *address);
 
-/* The same for memory that may be released already: only the address counts. */
+/* Returns the same for memory that may be released already. Only the address is used. */
 struct granule *memory_granule_any(const void *address);
 
 /* Record ordinary accesses. Called before the access. */
@@ -72,7 +75,7 @@ void memory_atomic_check(const void *address, size_t bytes, bool writes, const v
 void memory_begin(void);
 void memory_end(void);
 
-/* mmap and munmap of the model. Released memory is never mapped again in the same run. */
+/* Implement mmap and munmap of the model. Released memory is never mapped again in the same run. */
 void *memory_map(size_t bytes);
 void memory_unmap(void *address, size_t bytes, const void *pc);
 

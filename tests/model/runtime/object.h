@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An atomic object, and the positions of its accesses in the order of all seq_cst accesses. */
+/*
+ * An atomic object, and the positions of its accesses in the order of all sequentially consistent
+ * accesses.
+ */
 #ifndef MODEL_OBJECT_H
 #define MODEL_OBJECT_H
 
@@ -10,7 +13,7 @@ struct store {
 	uint64_t value;
 	uint32_t epoch;
 	uint32_t fiber;
-	bool reads_previous; /* the store of a read-modify-write */
+	bool reads_previous; /* whether it is the store of a read-modify-write */
 	/* both halves of a double swap have the same number; 0: no double swap */
 	uint64_t pair;
 	/* the last double swap among the read-modify-writes up to this store */
@@ -32,7 +35,7 @@ struct atomic_object {
 	/* sequentially consistent accesses of stores that the object no longer keeps */
 	struct order_set forgotten;
 	struct atomic_object *other_half;
-	bool plainly_written; /* the value of the last store is in memory */
+	bool plainly_written; /* whether the value of the last store is in memory */
 	uint32_t load_epoch[MODEL_FIBERS];
 	uint32_t store_epoch[MODEL_FIBERS];
 	const void *pc;

@@ -9,7 +9,7 @@ struct event {
 	uint32_t epoch;
 	uint32_t fiber;
 	bool writes;
-	struct order_set before; /* all earlier ones, at any distance */
+	struct order_set before; /* all earlier accesses, direct and indirect */
 };
 
 static struct {

@@ -30,13 +30,15 @@ static inline void order_join(struct order_set *set, const struct order_set *oth
 
 void order_begin(void);
 
-/* Whether this harness asks for any order, and the run has not made too many such accesses. */
+/*
+ * Returns whether this harness asks for any order, and the run has not made too many such accesses.
+ */
 bool order_open(void);
 
 /* Returns the accesses that happen before an access of the calling fiber that knows `clock`. */
 struct order_set order_before(const struct model_clock *clock);
 
-/* Whether an access may come after all of one set, and before all of the other. */
+/* Returns whether an access may come after all of one set and before all of the other. */
 bool order_allows(const struct order_set *before, const struct order_set *after);
 
 /* Adds an access at that position. Stores its number in `ret_set`. */

@@ -3,9 +3,10 @@
  * Replaces functions of libc (--wrap) and of liburcu. The linker prescribes the names and their
  * leading underscores.
  *
- * During setup there is no other fiber, so every wait ends at once as if its time were up. A futex
- * reads the newest value of its word and sleeps, in one step. It may return without a reason, which
- * counts as a weak answer. Its return orders nothing that another thread did before.
+ * During setup there is no other fiber, so every wait ends at once, as after its timeout. A futex
+ * reads the newest value of its word and sleeps, in one step. It may return although no thread has
+ * woken it, which counts as a weak answer. Its return orders nothing that another thread did
+ * before.
  *
  * A grace period waits for every section that is open when it begins. Sections that end before the
  * grace period's end happen before the steps after it. The steps before it happen before sections
@@ -45,9 +46,10 @@ static struct {
 
 	struct granule event; /* the only eventfd */
 	uint64_t raised;
-	struct granule looks; /* looks at the counter; used only to see whether it is contended */
-	int64_t looks_ns;     /* the writes that these looks pass on */
-	struct granule rcu;   /* used only to see whether RCU is contended */
+	/* stands for the counter; used only to see whether fibers contend for it */
+	struct granule looks;
+	int64_t looks_ns;   /* the writes that these looks pass on */
+	struct granule rcu; /* used only to see whether RCU is contended */
 	uint64_t sections;
 	struct model_clock ended; /* what the ended sections have done */
 	struct model_clock grace; /* what came before the grace periods that have begun */
@@ -81,7 +83,7 @@ void model_as(unsigned thread, void (*step)(void))
 	fibers.current = before;
 }
 
-/* Threads. */
+/* Functions for threads. */
 
 int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
 			  void *(*body)(void *argument), void *argument);
@@ -176,7 +178,7 @@ int __wrap_prctl(int option, ...)
 	return 0;
 }
 
-/* Data of threads. */
+/* Functions for the data of threads. */
 
 int __wrap_pthread_key_create(pthread_key_t *ret_key, void (*destructor)(void *value));
 int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
@@ -219,7 +221,7 @@ void system_thread_ends(void)
 	}
 }
 
-/* Futexes and time. */
+/* Functions for futexes and time. */
 
 long __wrap_syscall(long number, ...);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time);
@@ -316,7 +318,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-/* Two descriptors: an eventfd and a timerfd. One fiber polls both. */
+/* Functions for the two descriptors: an eventfd and a timerfd. One fiber polls both. */
 
 int __wrap_eventfd(unsigned count, int flags);
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
@@ -366,7 +368,7 @@ static bool event_raised(struct fiber *self)
 	return state.raised != 0;
 }
 
-/* The library passes the eventfd first, then the timerfd. */
+/* Polls both descriptors. The library passes the eventfd first, then the timerfd. */
 int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_most,
 		 const sigset_t *signals)
 {
@@ -385,7 +387,10 @@ int __wrap_ppoll(struct pollfd *polled, nfds_t count, const struct timespec *at_
 	return (polled[0].revents != 0) + (polled[1].revents != 0);
 }
 
-/* A counter of 1 GHz that agrees with the clock. Each look advances both by half a microsecond. */
+/*
+ * Reads a counter of 1 GHz that agrees with the clock. Each read advances both by half a
+ * microsecond.
+ */
 uint64_t __wrap_twi_tsc_read(void);
 uint64_t __wrap_twi_tsc_read(void)
 {
@@ -405,7 +410,7 @@ uint64_t __wrap_twi_tsc_rate(void)
 	return 0;
 }
 
-/* Memory. */
+/* Functions for memory. */
 
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
@@ -428,7 +433,7 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
 	return memory_map(bytes);
 }
 
-/* mmap has this name if _FILE_OFFSET_BITS is 64. */
+/* Has the name that mmap gets if _FILE_OFFSET_BITS is 64. */
 void *__wrap_mmap64(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
 {
 	return __wrap_mmap(address, bytes, protection, flags, file, offset);
@@ -470,7 +475,7 @@ void *__wrap_memmove(void *to, const void *from, size_t bytes)
 	return __real_memmove(to, from, bytes);
 }
 
-/* RCU. */
+/* Functions of RCU. */
 
 void urcu_bp_read_lock(void);
 void urcu_bp_read_unlock(void);
@@ -484,7 +489,7 @@ void urcu_bp_register_thread(void)
 {
 }
 
-/* Required by the library's code; no harness forks. */
+/* Does nothing. The library's code requires this function, but no harness forks. */
 void urcu_bp_before_fork(void)
 {
 }
@@ -522,7 +527,7 @@ void urcu_bp_read_unlock(void)
 	trace_event("ends section", NULL, 0, PC);
 }
 
-/* Whether every section that was open when the grace period began has ended. */
+/* Returns whether every section that was open when the grace period began has ended. */
 static bool sections_ended(struct fiber *self)
 {
 	for (unsigned i = 0; i < fibers.count; i++) {

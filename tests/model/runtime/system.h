@@ -3,7 +3,7 @@
 #ifndef MODEL_SYSTEM_H
 #define MODEL_SYSTEM_H
 
-/* The calling fiber's thread ends: calls the destructors of its thread data. */
+/* Ends the calling fiber's thread: calls the destructors of its thread data. */
 void system_thread_ends(void);
 
 void system_begin(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's timer (timerfd) behind the descriptor of a loop or of a park. There is one per run.
- * The kernel sets a timer under a lock. So all settings have one order, and each sees the writes
- * before earlier settings.
+ * The kernel's timer (timerfd) behind the descriptor of a loop or of a park. There is one such
+ * timer in a run. The kernel sets a timer under a lock. So all settings have one order, and a
+ * thread that sets the timer sees the writes that other threads made before their earlier settings.
  */
 #include "runtime/timer.h"
 
@@ -52,7 +52,7 @@ static bool timer_ready(struct fiber *self)
 	return timer.until_ns <= fibers.now_ns;
 }
 
-/* A zero time disarms the timer, so it means never. */
+/* Returns the time of a setting. A zero time disarms the timer, so it means never. */
 static int64_t until_of(const struct timespec *until)
 {
 	int64_t until_ns = (int64_t)until->tv_sec * NS_PER_S + until->tv_nsec;

@@ -22,7 +22,7 @@ struct step {
 	const void *address;
 	const void *pc;
 	uint64_t value;
-	int order; /* -1: none */
+	int order; /* the memory order; -1: none */
 	unsigned from_newest;
 	unsigned fiber;
 };
@@ -95,7 +95,7 @@ static void command_read(const char *command, char *ret_text)
 }
 
 /*
- * Changes "function\nfolder/file.c:12" to "function (folder/file.c:12)", with only the path's last
+ * Changes "function\nfolder/file.c:12" to "function (folder/file.c:12)". Keeps only the path's last
  * two parts.
  */
 static void place_shorten(char *text)
@@ -117,7 +117,7 @@ static void place_shorten(char *text)
 	memcpy(text, copy, sizeof copy);
 }
 
-/* Finds the name in the debug information, if the tools for it are installed. */
+/* Finds the name in the debug information, if the programs that read it are installed. */
 const char *trace_symbol(const void *address)
 {
 	const char *at = address;

@@ -3,9 +3,12 @@
  * Cancel against the worker and against another cancel: a timeout ends once, as each outcome says.
  * If a caller learns that the callback ran, it sees what the callback wrote (E1, E4).
  *
- * Seen to fail with these defects: the end of a run relaxed; cancel's load of the state word
- * relaxed; the load of cancel's failed swap relaxed; an expiry that loads and stores instead of
- * swapping; the worker's own cancel in two steps, or relaxed.
+ * Seen to fail with these defects:
+ * - word_end() ends a run by a relaxed swap;
+ * - victim_cancel() loads the state word relaxed;
+ * - pending_cancel() does not acquire if its swap fails;
+ * - node_expire() expires a timeout by a load and a store instead of a swap;
+ * - own_cancel() cancels by a load and a store, or relaxed.
  */
 #include "world.h"
 
@@ -33,7 +36,7 @@ static void open_due(void)
 	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
 }
 
-/* The timeout is in the wheel and due. */
+/* Opens with the timeout in the wheel and due. */
 static void open_wheeled(void)
 {
 	world_open(NULL);
@@ -75,7 +78,7 @@ static void ended_as_told(void)
 		MODEL_CHECK(one.outcome != TW_CANCEL_DONE);
 }
 
-/* The worker's own thread cancels `two` in its callback. */
+/* Runs on the worker's own thread, in the callback of `one`, and cancels `two`. */
 static void cancel_own(struct tw_handle self, void *arg)
 {
 	(void)self;

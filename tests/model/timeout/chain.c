@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: the end of a run against cancel, cancel_wait, a look at the timeout, a
+ * Periodic timeouts, or chains: the end of a run against cancel, cancel_wait, tw_timeout_get, a
  * reschedule, the worker's sleep, and stop. Runs take place on the worker and in an executor (E4,
- * E8, E16, E22). A chain must end once, as the call that ended it returned, and its blocks must be
- * given back once.
+ * E8, E16, E22). A chain must end once, and as the return code of the call that ended it says. Its
+ * two blocks (the node and the chain's own block) must be given back once.
  *
- * A run writes ordinary memory (the probe, and the grid in the chain's block). So a thread that
- * ends a chain without being ordered after its last run has a race.
+ * A run writes ordinary memory: the probe, and the time of the next run in the chain's block. A
+ * thread that ends the chain reads that memory. If the chain's last run does not happen before
+ * these reads, the model reports a race.
  *
- * Seen to fail with these defects: the end of a run without release or acquire, on the worker or in
- * an executor; in two steps; that does not look for a cancel; a cancel of a run without release, or
- * in two steps; an argument whose later owner is not seen; blocks given back before the state word
- * says so; no push, or no look after it; two pushes; queues that stop does not empty a second time;
- * the executors' count relaxed.
+ * Seen to fail with these defects:
+ * - again_here(), on the worker, or again_far(), in an executor, ends a run without release, or
+ *   without acquire;
+ * - one of the two ends a run by a load and a store;
+ * - one of the two does not check OVER, by which a cancel ends the chain;
+ * - run_cancel() sets OVER without release, or by a load and a store;
+ * - tw_timeout_get reads the argument from the chain's block, but does not see that the block has a
+ *   new owner;
+ * - chain_free() gives the blocks back before the state word shows that the chain has ended;
+ * - again_far() does not push the node, or pushes it although it is queued;
+ * - again_far() does not read the deadline again after its push;
+ * - twi_worker_finish() does not empty the queues a second time;
+ * - in_flight_end() counts the executors' runs (`in_flight`) down relaxed.
  */
 #include "world.h"
 
@@ -25,7 +34,7 @@
 #define CLOCK_NS (WORLD_NOW_NS + 3 * WORLD_TICK_NS)
 
 static const struct tw_period hours = TW_PERIOD_RATE(10000000LL * WORLD_TICK_NS);
-/* A period of two ticks. The clock is moved so far that two runs are due. */
+/* This is a period of two ticks. The clock is moved so far that two runs are due. */
 static const struct tw_period two_ticks = TW_PERIOD_RATE(2 * WORLD_TICK_NS);
 
 static struct probe one, two;
@@ -91,21 +100,21 @@ static void repeat(const struct tw_period *period, uint64_t runs)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* The chain is in the wheel and due. */
+/* Opens with the chain in the wheel and due. */
 static void open_due(void)
 {
 	open_world(NULL);
 	repeat(&hours, 0);
 }
 
-/* The same, but this is the chain's last run. */
+/* Does the same with a chain whose last run this is. */
 static void open_last(void)
 {
 	open_world(NULL);
 	repeat(&hours, 1);
 }
 
-/* An executor has the run; the next run is far away. */
+/* Opens with a run that an executor has. The next run is far away. */
 static void open_dispatched(void)
 {
 	open_world(accept);
@@ -114,7 +123,7 @@ static void open_dispatched(void)
 	MODEL_CHECK(dispatched == 1);
 }
 
-/* An executor has the run; the next run is due as soon as this one has ended. */
+/* Opens with a run that an executor has. The next run is due as soon as this one has ended. */
 static void open_behind(void)
 {
 	open_world(accept);
@@ -124,14 +133,16 @@ static void open_behind(void)
 }
 
 /*
- * An executor has the run. The chain's node is also in a queue, because it was rescheduled before.
+ * Opens with a run that an executor has. The chain's node is also in a queue, because the chain was
+ * rescheduled while it waited for this run.
  */
 static void open_queued(void)
 {
 	open_world(accept);
 	repeat(&hours, 0);
 	/*
-	 * Reschedules as a foreign thread would, because the worker would file the chain at once.
+	 * Reschedules as a thread other than the worker. The worker itself would file the chain at
+	 * once.
 	 */
 	model_thread_self()->wheel_of = NULL;
 	MODEL_CHECK(tw_reschedule_at(one.handle, WORLD_DUE_NS) == TW_RESCHEDULE_DONE);
@@ -151,7 +162,7 @@ static void execute(void)
 	MODEL_CHECK(tw_due_run(&due) == 0);
 }
 
-/* If the cancel ended the chain, this thread may use what its runs wrote. */
+/* Cancels. If the cancel ended the chain, this thread may use what its runs wrote. */
 static void cancel(void)
 {
 	told = 1;
@@ -169,7 +180,7 @@ static void cancel_wait(void)
 	MODEL_CHECK(one.ran <= 1 && one.ended[TW_END_CANCELLED] == 1);
 }
 
-/* The same while another thread waits too. */
+/* Does the same while another thread waits too. */
 static void cancel_wait_too(void)
 {
 	int outcome = tw_cancel_wait(one.handle, TW_NEVER);
@@ -181,7 +192,7 @@ static void cancel_wait_too(void)
 		MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
 }
 
-/* Cancels during the last run. If the run ended the chain, this thread sees what it did. */
+/* Cancels during the last run. If that run ended the chain, this thread sees what the run wrote. */
 static void cancel_last(void)
 {
 	told = 1;
@@ -205,7 +216,7 @@ static void books(void)
 	MODEL_CHECK(stats.check_failures == 0);
 }
 
-/* The chain must end as cancelled, whatever else has happened. */
+/* Checks that the chain ended as cancelled, whatever else has happened. */
 static void cancelled(void)
 {
 	world_turn();
@@ -216,7 +227,7 @@ static void cancelled(void)
 	MODEL_CHECK(ends() == 1 && one.unexpired == 0);
 }
 
-/* The chain has run so many times and waits, so stop hands it back. */
+/* Checks that the chain has run this many times and then waited, so that stop handed it back. */
 static void unexpired_after(unsigned runs)
 {
 	books();
@@ -258,8 +269,8 @@ MODEL_HARNESS(chain_executor_wait, .proves = "cancel and wait against an executo
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
 /*
- * An executor makes the next run after the worker has dispatched it. It must see what the run
- * before wrote.
+ * In the next harness, an executor makes the next run after the worker has dispatched it. That run
+ * must see what the previous run wrote.
  */
 
 static void behind_ran(void)
@@ -271,7 +282,7 @@ static void behind_ran(void)
 	unexpired_after(2);
 }
 
-/* The harness's last turns are on the main fiber, so that the hook needs no order of its own. */
+/* The last turns of this harness are on the main fiber, so the hook needs no order of its own. */
 MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, and out again",
 	      .setup = open_behind, .thread = {execute, turn}, .finish = behind_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
@@ -287,8 +298,8 @@ MODEL_HARNESS(chain_queued, .proves = "out of a queue against a run's end: filed
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
 /*
- * The chain is cancelled while its node is in a queue. The node must be given back once, so three
- * timeouts get three different nodes.
+ * Checks that a chain's node is given back once if the chain was cancelled while the node was in a
+ * queue: three timeouts must get three different nodes.
  */
 static void freed_once(void)
 {
@@ -327,7 +338,7 @@ static void at_once(void)
 	MODEL_CHECK(outcome == TW_RESCHEDULE_DONE || outcome == TW_RESCHEDULE_RUNNING);
 }
 
-/* If the reschedule reported success, the chain is due at once. */
+/* Checks the chain's runs. If the reschedule reported success, the chain was due at once. */
 static void rescheduled_ran(void)
 {
 	unsigned runs = one.outcome == TW_RESCHEDULE_DONE ? 2 : 1;
@@ -344,7 +355,10 @@ MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an exe
 	      .setup = open_dispatched, .thread = {execute, at_once, turn},
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* If the worker runs the chain now, it runs again at the new deadline. */
+/*
+ * Checks the chain's runs. If the worker ran the chain in its first turn, it ran it again at the
+ * new deadline.
+ */
 static void moved_ran(void)
 {
 	world_turn();
@@ -357,7 +371,7 @@ MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the 
 	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 
-/* The worker's sleep. */
+/* The next harnesses: the worker's sleep. */
 
 static void open_asleep(void)
 {
@@ -384,7 +398,7 @@ static void open_asleep_far(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* If the reschedule succeeded, one of the two threads has woken the worker. */
+/* Checks that, if the reschedule succeeded, one of the two threads has woken the worker. */
 static void woken_by_one(void)
 {
 	model_wait_idle();
@@ -399,7 +413,7 @@ MODEL_HARNESS(chain_sleep_twice,
 	      .setup = open_asleep_far, .thread = {execute, at_once}, .worker = world_work,
 	      .finish = woken_by_one, .preemptions = 1, .weak = 1, .random_runs = 2000);
 
-/* Stop. */
+/* The next harnesses: stop. */
 
 static void stop(void)
 {
@@ -429,7 +443,10 @@ MODEL_HARNESS(chain_stop_cancel, .proves = "the same against a cancel, too: one 
 	      .setup = open_dispatched, .thread = {execute, stop, cancel_any},
 	      .finish = stopped_cancelled, .preemptions = 1, .weak = 0, .random_runs = 2000);
 
-/* A thread reads the chain while it ends and its blocks become other timeouts. */
+/*
+ * In the next harnesses, a thread reads the chain while it ends and its blocks become other
+ * timeouts.
+ */
 
 static void get(void)
 {
@@ -477,8 +494,8 @@ MODEL_HARNESS(chain_get_last, .proves = "the same while it runs for the last tim
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
 /*
- * A chain is cancelled while its entry is in a ring. The canceller gets both blocks at once and
- * uses them again.
+ * In the next harness, a chain is cancelled while its entry is in a ring. The canceller gets both
+ * blocks at once and uses them again.
  */
 
 static void open_ringed(void)
@@ -505,7 +522,7 @@ MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, 
 	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* An old handle of a timeout whose node has become a chain's. */
+/* The next harnesses: an old handle of a timeout whose node has become a chain's. */
 
 static void open_reborn(void)
 {
@@ -515,8 +532,8 @@ static void open_reborn(void)
 }
 
 /*
- * Cancels two timeouts in the ring. The chain then takes the block that was given back last for
- * itself, and the one before as its node.
+ * Cancels two timeouts in the ring, then schedules a chain. The chain takes the block that was
+ * given back last as its own block, and the one given back before that as its node.
  */
 static void reborn(void)
 {
@@ -542,7 +559,7 @@ MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows what a chain ha
 	      .setup = open_reborn, .thread = {reborn, turn, get_old}, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The same, and the chain also runs, so that the worker stores its next deadline. */
+/* Does the same, and makes the chain run too, so that the worker stores its next deadline. */
 static void reborn_due(void)
 {
 	reborn();

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A call that schedules writes the handle, the life or the code for its caller before the callback
- * can run, and writes nothing there afterwards. If the call fails, it leaves the old values there.
+ * A call that schedules writes its results before the callback can run: the handle, the life of a
+ * keyed timeout, or the error code of a batch's item. It writes nothing there afterwards. If the
+ * call fails, the old values stay there.
  *
  * The callback checks this. It reads the object that holds the handle through ordinary memory, and
  * then clears it, as a free would. So a handle that is written too late is a race, or a wrong
  * value.
  *
- * Seen to fail, on the library that wrote the handle after the push: all harnesses but handle_quick
- * and those of batches. These failed with the write moved after the push (handle_batch_single fails
- * in both). handle_keyed_stop and handle_retry_stop: also without the step that restores the old
- * value.
+ * Seen to fail:
+ * - An earlier library wrote the handle after the push. With it, all harnesses failed except
+ *   handle_quick and those of batches; of the latter, handle_batch_single did fail.
+ * - handle_quick and the harnesses of batches failed when the write was moved after the push in the
+ *   present library.
+ * - handle_keyed_stop and handle_retry_stop also failed without the step that restores the old
+ *   value.
  */
 #include "group/group.h"
 #include "keyed/reclaim.h"
@@ -21,7 +25,7 @@
 
 enum { FEW = 2, MANY = TWI_RING_ENTRIES + 2 };
 
-/* The object that belongs to a timeout, an entry, or a task. */
+/* The object that belongs to a timeout, an entry, or a task. Calls write their results into it. */
 struct object {
 	struct tw_handle handle;
 	struct tw_retry_handle task;
@@ -45,7 +49,7 @@ static void on_run(struct tw_handle self, void *arg)
 }
 
 static const struct tw_kind kind = TW_KIND(on_run, NULL);
-/* For a kind that runs inline, a batch uses the call for single timeouts. */
+/* Runs inline. For such a kind, a batch uses the call for single timeouts. */
 static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, NULL);
 static const struct tw_period once = {
 	.size = sizeof once, .period_ns = WORLD_TICK_NS, .runs = 1, .seed = 1};
@@ -65,7 +69,10 @@ static void open_free(void)
 	open_world(0);
 }
 
-/* An engine with a limit of pending timeouts, because producers then do not use the quick path. */
+/*
+ * Opens an engine with a limit of pending timeouts, because producers then do not use the quick
+ * path.
+ */
 static void open_limited(void)
 {
 	open_world(MANY);
@@ -78,8 +85,8 @@ static void schedule(void)
 }
 
 /*
- * Moves the clock first. If the schedule reads the clock later, its timeout is due after these
- * turns.
+ * Moves the clock first, then makes turns. If the schedule reads the clock after that, its timeout
+ * is due after these turns.
  */
 static void turn_later(void)
 {
@@ -120,8 +127,8 @@ MODEL_HARNESS(handle_push, .proves = "the handle is written before the push", .s
 	      .random_runs = 500);
 
 /*
- * An entry in the lane's ring already names the node. So the worker may find the timeout through
- * that entry, before the push.
+ * In the next harnesses, an entry in the lane's ring already names the node. So the worker may find
+ * the timeout through that entry, before the push.
  */
 
 static void schedule_and_cancel(void)
@@ -138,7 +145,7 @@ static void open_stale(void)
 	model_as(0, schedule_and_cancel);
 }
 
-/* The producer uses the quick path, because the engine has no limit. */
+/* Opens an engine without a limit, so that the producer uses the quick path. */
 static void open_quick(void)
 {
 	open_free();
@@ -152,7 +159,7 @@ MODEL_HARNESS(handle_stale, .proves = "the same where an old entry names the nod
 	      .setup = open_stale, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* A lane without a ring pushes to its link queue. */
+/* In the next harness, a lane without a ring pushes to its link queue. */
 
 static void share_lane(void)
 {
@@ -169,7 +176,9 @@ MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open
 	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 
-/* Batches. The call writes to arrays, and each callback reads its own element. */
+/*
+ * The next harnesses: batches. The call writes to arrays, and each callback reads its own element.
+ */
 
 static struct tw_handle handles[MANY];
 static int errors[MANY];
@@ -209,7 +218,7 @@ static void batch_single(void)
 	batch_of(&many_inline_kind, FEW);
 }
 
-/* The ring has no room for the last of them. */
+/* Schedules a batch. The ring has no room for its last items. */
 static void batch_many(void)
 {
 	batch_of(&many_kind, MANY);
@@ -249,8 +258,8 @@ MODEL_HARNESS(handle_batch_chain, .proves = "the same where the ring has no room
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * Entries of the ring already name the nodes that the batch takes. So the worker may run the items
- * before the batch ends.
+ * In the next harness, entries of the ring already name the nodes that the batch takes. So the
+ * worker may run the items before the batch ends.
  */
 
 static void schedule_and_cancel_few(void)
@@ -277,7 +286,7 @@ MODEL_HARNESS(handle_batch_single, .proves = "the same of items that go by the s
 	      .setup = open_batch, .thread = {batch_single, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Periodic timeouts and groups. */
+/* The next harnesses: periodic timeouts and groups. */
 
 static void schedule_chain(void)
 {
@@ -324,7 +333,10 @@ MODEL_HARNESS(handle_group_chain, .proves = "and of its chain", .setup = open_gr
 	      .thread = {schedule_group_chain, turn_later}, .finish = one_ran, .preemptions = 1,
 	      .weak = 0, .random_runs = 500);
 
-/* Keyed timeouts: the call writes the life before the callback and before the hook. */
+/*
+ * The next harnesses: keyed timeouts. The call writes the life before the callback and before the
+ * hook.
+ */
 
 static struct tw_keyed *table;
 
@@ -373,7 +385,7 @@ static void open_table(void)
 	MODEL_CHECK(tw_keyed_create(world.engine, &options, &table) == 0);
 }
 
-/* The key has an entry, which waits. */
+/* Opens with an entry under the key, which waits. */
 static void open_key(void)
 {
 	open_table();
@@ -381,7 +393,10 @@ static void open_key(void)
 	world_turn();
 }
 
-/* The key's entry is due, so that a replace in place may find that the entry's time has come. */
+/*
+ * Opens with a due entry under the key. A replace that changes the entry in place may find that the
+ * entry is due already.
+ */
 static void open_key_due(void)
 {
 	open_table();
@@ -419,7 +434,7 @@ static void table_closed(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* Each accepted entry has ended once, and the call wrote nothing after that. */
+/* Checks that each accepted entry has ended once, and that the call wrote nothing after that. */
 static void keys_ended(int count)
 {
 	time_ends();
@@ -469,7 +484,7 @@ MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves w
 	      .setup = open_key_stop, .thread = {put_second, stop}, .worker = world_work,
 	      .finish = key_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
 
-/* Retries: the call writes the handle before an attempt and before the hook. */
+/* The next harnesses: retries. The call writes the handle before an attempt and before the hook. */
 
 static struct tw_retry *queue;
 
@@ -554,7 +569,7 @@ static void task_ended(void)
 	MODEL_CHECK(objects[0].ended == 1 && objects[0].ran == 1);
 }
 
-/* An accepted task has ended once; one task may have been dropped for the other. */
+/* Checks that each accepted task has ended once. One task may have been dropped for the other. */
 static void both_tasks_ended(void)
 {
 	time_ends();

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pin of a reschedule to a later time (E100). The reschedule counts in the engine's counters,
- * although the engine may be stopped, freed and created again at the same address meanwhile.
- * However its timeout ends, the count must be in the counters as soon as stop has ended, and no
- * later engine may get it.
+ * The pin that a thread sets on an engine while it reschedules a timeout to a later time (E100; see
+ * thread/pin.h). After its swap the thread counts the reschedule in the engine. Meanwhile the
+ * engine may be stopped, freed and created again at the same address. However the timeout ends, the
+ * count must be in the engine's counters when stop returns, and no later engine may get it.
  *
- * Seen to fail with these defects: finish does not wait for pins, or waits before the sweep; a pin
- * set after the swap, or never; the wait before the second grace period; the pin cleared relaxed,
- * not cleared, or cleared before the count; a finisher that looks once only, or relaxed; a pin set
- * relaxed over an earlier one; the swap without release; a cancel (by the worker or by another
- * thread) or a hand-back without acquire; the short path taken twice.
+ * Seen to fail with these defects:
+ * - twi_worker_finish() does not call twi_pins_wait(), or calls it before the sweep or before the
+ *   second grace period;
+ * - quick_postpone() sets the pin after the swap, or never;
+ * - it clears the pin relaxed, not at all, or before it counts;
+ * - pin_wait() looks only once, or loads the pin relaxed;
+ * - twi_pin_set() stores relaxed while the pin still holds an earlier engine;
+ * - pair_swap() is without release;
+ * - a cancel, by the worker or by another thread, or a hand-back is without acquire;
+ * - quick_postpone() is called twice.
  */
 #include "world.h"
 
@@ -40,7 +45,7 @@ static void *block_allocate(void *context, size_t bytes, size_t align)
 	return block.bytes;
 }
 
-/* Overwrites the memory, as its next user would. A count that comes later is a race. */
+/* Overwrites the memory, as its next user would. A count that is written later is a race. */
 static void block_release(void *context, void *memory, size_t bytes, size_t align)
 {
 	if (memory != block.bytes) {
@@ -72,14 +77,14 @@ static void open_pending(void)
 	one.outcome = TW_CANCEL_CANCELLED;
 }
 
-/* The timeout is due after the setup. */
+/* Opens with a timeout that is due after the setup. */
 static void open_due(void)
 {
 	open_block(WORLD_NOW_NS + WORLD_TICK_NS);
 	MODEL_CHECK(tw_clock_set(world.clock, WORLD_NOW_NS + 4 * WORLD_TICK_NS) == 0);
 }
 
-/* A second engine exists and stays. */
+/* Opens a second engine, which is never stopped. */
 static void open_two(void)
 {
 	open_pending();
@@ -112,7 +117,10 @@ static uint64_t counted(void)
 	return stats.rescheduled;
 }
 
-/* The next engine is at the same address. Its counters must begin at zero and stay there. */
+/*
+ * Destroys the engine and makes the next one, at the same address. Its counters must begin at zero
+ * and stay there.
+ */
 static void destroy_and_make(void)
 {
 	struct tw_options options = {.size = 0};
@@ -133,7 +141,7 @@ static void note_hand_back(void *context, struct tw_handle handle, const struct 
 	probe_hand_back(context, handle, kind, arg, remaining_ns);
 }
 
-/* Finishes the engine with the steps of stop's worker. */
+/* Makes the steps by which the worker finishes a stopped engine. */
 static void finish_and_again(void)
 {
 	world.worker->on_unexpired = note_hand_back;
@@ -172,7 +180,7 @@ static void told_and_counted(void)
 	(void)probe_end(&one);
 }
 
-/* The timeout is due at its old deadline and at its new one. */
+/* Makes a turn. The timeout is due, both at its old deadline and at its new one. */
 static void turn_and_again(void)
 {
 	world_turn();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
- * reschedule reports success, its deadline counts, and a node is freed once (E1, E4, E8, E10, E16).
+ * reschedule reports success, its deadline holds. Each node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail with these defects: the swap of 128 bits as two stores, or without release; the
- * expiry of a rescheduled timeout by a swap of the state word alone, or relaxed; a cancel that
- * pushes a queued node; a push from ingress; reclaim that does not clear the queued bit, or without
- * acquire; the look at the deadline after the push in two steps, left out, or without release; the
- * swap that must see that look without acquire; transfer's step relaxed; reschedule's loads of the
- * state word relaxed; a wake-up that no thread needs; the worker's own swap as two stores; the
- * worker's own move left out.
+ * Seen to fail with these defects: pair_swap() makes two stores, or is without release or acquire;
+ * node_expire() expires a rescheduled timeout by a swap of the state word alone, or relaxed; cancel
+ * pushes a node whose queued bit is set; node_refile() pushes a timeout that is still in ingress;
+ * twi_node_reclaim() does not clear the queued bit, or clears it without acquire;
+ * twi_lane_push_queued() reads the deadline in two steps, not at all, or without release;
+ * node_transfer() makes its step relaxed; reschedule loads the state word relaxed; node_refile()
+ * wakes the worker although it is not needed; own_change() makes two stores, or moves no node.
  */
 #include "world.h"
 
@@ -33,7 +33,7 @@ static void open_running(int64_t deadline_ns)
 	world_schedule(&one, &probe_kind, deadline_ns);
 }
 
-/* The timeout is in the wheel and due. */
+/* Opens with the timeout in the wheel and due. */
 static void open_due(void)
 {
 	open_running(SOON_NS);
@@ -41,7 +41,7 @@ static void open_due(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* The same, and its deadline was changed before. */
+/* Does the same with a timeout whose deadline was changed once. */
 static void open_due_again(void)
 {
 	open_running(SOON_NS - 1);
@@ -50,7 +50,7 @@ static void open_due_again(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS) == 0);
 }
 
-/* The timeout is in the wheel and far from due. */
+/* Opens with the timeout in the wheel and not due. */
 static void open_far(void)
 {
 	open_running(TW_NEVER);
@@ -62,7 +62,7 @@ static void open_in_ingress(void)
 	open_running(LATER_NS);
 }
 
-/* If the outcome is expired, the caller sees what the callback wrote. */
+/* Checks an outcome. If it is expired, the caller sees what the callback wrote. */
 static void told_be(int outcome)
 {
 	told[model_self()] = outcome;
@@ -110,7 +110,7 @@ static bool done(unsigned thread)
 	return told[thread + 1] == TW_RESCHEDULE_DONE;
 }
 
-/* The timeout has expired unless the reschedule to a later time reported success. */
+/* Checks that the timeout has expired, unless the reschedule to a later time succeeded. */
 static void later_or_expired(void)
 {
 	MODEL_CHECK(one.ran == !done(0));
@@ -120,7 +120,7 @@ static void later_or_expired(void)
 	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
-/* The same while another thread cancels. The cancel must count in the engine of the timeout. */
+/* Does the same after another thread has cancelled, which must count in the timeout's engine. */
 static void later_expired_or_cancelled(void)
 {
 	if (one.outcome == TW_CANCEL_DONE)
@@ -132,7 +132,7 @@ static void later_expired_or_cancelled(void)
 	MODEL_CHECK((probe_end(&one) == TW_END_CANCELLED) == (one.outcome == TW_CANCEL_DONE));
 }
 
-/* Every timeout that is due by now has run, unless it was cancelled. */
+/* Checks that every due timeout has run, unless it was cancelled. */
 static void due_or_cancelled(void)
 {
 	world_turn();
@@ -197,7 +197,7 @@ MODEL_HARNESS(reschedule_earlier_twice,
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* The worker itself reschedules a timeout, while other threads reschedule and cancel it. */
+/* Below, the worker itself reschedules, while other threads reschedule and cancel. */
 
 static void open_far_checked(void)
 {
@@ -263,7 +263,7 @@ MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* A thread sees the other thread's deadline, and sets an earlier one. That deadline must hold. */
+/* Below, a thread sees the other's deadline, and sets an earlier one, which must hold. */
 
 static void not_yet(void)
 {
@@ -298,7 +298,7 @@ MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which fi
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* A reschedule in ingress pushes no second entry, so only the transfer frees the node. */
+/* Below, a reschedule in ingress pushes no second entry, so only the transfer frees the node. */
 
 static void two_blocks(void)
 {
@@ -315,7 +315,7 @@ MODEL_HARNESS(reschedule_ingress_cancel,
 	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
 	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
 
-/* The callback sees all writes that came before the reschedule. */
+/* In the next harnesses, the callback must see all writes that came before the reschedule. */
 
 static unsigned mark, mark_seen;
 
@@ -398,7 +398,7 @@ MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same in ingress",
 	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* The node serves another timeout with the same deadline. */
+/* In the next harnesses, the node serves another timeout with the same deadline. */
 
 static void expire_and_reuse(void)
 {
@@ -424,7 +424,7 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/* A node that the reschedule has pushed is still in the queue. Otherwise `two` gets it. */
+	/* If the reschedule has pushed the node, the queue has it. Otherwise `two` gets it. */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
@@ -438,7 +438,7 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* State and deadline of one answer belong to the same moment. */
+/* Below, the state and the deadline that tw_timeout_get returns are of one moment. */
 
 static void get_later(void)
 {
@@ -464,7 +464,7 @@ MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of
 	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* Stop hands the timeout back with its new deadline, and the reschedule's push is complete. */
+/* Below, stop hands the timeout back with its new deadline, and the push is complete. */
 
 static int64_t unexpired_at_ns;
 
@@ -509,9 +509,9 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
 	      .finish = unexpired_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The worker's sleep: a thread that is not woken sleeps for ever. */
+/* The next harnesses: the worker's sleep. A thread that is not woken sleeps for ever. */
 
-/* After a push that was not linked in time, the worker looks again; this waits for such looks. */
+/* Waits for the looks by which the worker finds a push that was not linked in time. */
 static void second_look_wait(void)
 {
 	static _Atomic uint32_t nobody;
@@ -530,7 +530,7 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-/* If the reschedule to LATER_NS came last, its deadline holds and the timeout need not run yet. */
+/* Checks that the timeout ran, or has the deadline LATER_NS because that reschedule came last. */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -560,7 +560,9 @@ static void open_ten_ticks(void)
 	world_life(TW_ENGINE_STARTING);
 }
 
-/* The worker sleeps until the deadline of `two`. A reschedule to a later time need not wake it. */
+/*
+ * Opens with a worker that sleeps until `two` is due. A later deadline of `one` need not wake it.
+ */
 static void open_asleep(void)
 {
 	open_far();

@@ -4,9 +4,13 @@
  * the futex is half of the state word). Executors: their runs, and stop, which waits for the runs
  * (E10).
  *
- * Seen to fail with these defects: the waiter's bit not looked at, or set by load and store; the
- * end of a run, or the waiter's look, relaxed; a run claimed by load and store; the runs in flight
- * counted by load and store; no critical section around a run's last access.
+ * Seen to fail with these defects:
+ * - word_end() does not look at the bit WAITER;
+ * - word_wait() sets WAITER by a load and a store;
+ * - word_end() ends a run relaxed, or the waiter loads the state word relaxed;
+ * - due_claim() claims a run by a load and a store;
+ * - `in_flight` is counted by a load and a store;
+ * - in_flight_end() has no critical section around the run's last access to the engine.
  */
 #include "world.h"
 
@@ -34,7 +38,7 @@ static size_t accept(void *context, const struct tw_due *batch, size_t count)
 	return 1;
 }
 
-/* An executor has `one` and has not begun to run it. */
+/* Opens with `one` in an executor that has not begun to run it. */
 static void open_dispatched(void)
 {
 	struct tw_options options = world_options();
@@ -50,7 +54,7 @@ static void open_dispatched(void)
 	MODEL_CHECK(due.handle.generation == one.handle.generation);
 }
 
-/* The next turn will dispatch `two`. */
+/* Makes `two` due, so that the next turn will dispatch it. */
 static void open_next(void)
 {
 	open_dispatched();

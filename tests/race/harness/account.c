@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes blocks until the pool carves a new run: then it has taken all the free ones. A map marks
- * each block, so a block that was given out twice is noticed.
+ * Takes blocks until the pool carves a new run of blocks from a slab. Then it has taken all blocks
+ * that were free. It marks each block in a map, and so notices a block that the pool has given out
+ * twice.
  */
 #include "account.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The account of node blocks. When a program ends and has destroyed its engines, each block that
- * was carved off a slab must be free, and free once. A missing block has leaked. The amount of
- * memory would not show the leak, because slabs are never given back.
+ * A check of all node blocks, the account. When a program has destroyed its engines and ends, each
+ * block that was carved from a slab must be free, and must be in the pool once. A block that is
+ * missing has leaked. The amount of memory would not show the leak, because slabs are never given
+ * back.
  */
 #ifndef RACE_ACCOUNT_H
 #define RACE_ACCOUNT_H
@@ -10,14 +11,14 @@
 enum { ACCOUNT_EXIT_CODE = 65 };
 
 /*
- * From this call on, this process checks the account when it exits, and so does a child that it
- * forks.
+ * Makes this process check the account when it exits. So does a child that it forks after this
+ * call.
  */
 void account_begin(void);
 
 /*
- * Checks the account now, and ends the process with ACCOUNT_EXIT_CODE if a block is missing or
- * double. Does nothing while another thread still has blocks, while engines are alive, or in a
+ * Makes the check now, and ends the process with ACCOUNT_EXIT_CODE if a block is missing, or in the
+ * pool twice. Does nothing while another thread still has blocks, while engines are alive, or in a
  * forked child that has not taken the library over. Takes all free blocks, so the program must not
  * schedule afterwards.
  */

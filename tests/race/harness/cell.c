@@ -10,7 +10,7 @@
 enum {
 	LIVE = 0x7c17a11d,
 	DEAD = 0x0dead0ff,
-	/* How many cells a search for a free one tries. */
+	/* how many cells a search for a free one tries */
 	LOOKS = 64,
 };
 
@@ -39,7 +39,10 @@ static void words_check(struct cell *cell)
 			   word_of(cell, i));
 }
 
-/* The end and the finaliser must agree, in either order. The last of them poisons the cell. */
+/*
+ * Records one of two steps, the end or the finaliser's run, which may come in either order. Checks
+ * that both have the same reason. The last of them poisons the cell.
+ */
 static void cell_leave(struct cell *cell, enum tw_end how)
 {
 	uint32_t before = 0;

@@ -21,14 +21,14 @@ struct cell {
 	_Atomic uint32_t magic;
 	/* how many of the two steps are still to come: the end, the finaliser */
 	_Atomic uint32_t left;
-	_Atomic uint32_t ends;      /* how often it ended */
+	_Atomic uint32_t ends;      /* how often the timeout ended */
 	_Atomic uint32_t finalised; /* how often its finaliser ran */
-	_Atomic uint32_t how;       /* 1 + enum tw_end, as the first of the two steps saw it */
+	_Atomic uint32_t how;       /* 1 + enum tw_end, as the first of the two steps reported it */
 	bool has_finaliser;
 	struct cells *owner;
 	uint64_t sequence;
 	_Atomic uint64_t word[CELL_WORDS];
-	_Atomic bool free; /* poisoned, so its owner may take it again */
+	_Atomic bool free; /* whether it is poisoned, so that its owner may take it again */
 };
 
 /* The cells of one producer. */
@@ -37,13 +37,13 @@ struct cells {
 	uint32_t count;
 	uint32_t cursor;
 	uint64_t sequence;      /* the number of the cell that was taken last */
-	_Atomic uint64_t ended; /* how many uses have ended, by any thread */
+	_Atomic uint64_t ended; /* how many uses have ended, on any thread */
 };
 
 void cells_init(struct cells *cells, uint32_t count);
 void cells_release(struct cells *cells);
 
-/* Checks that no cell is in use, and that `ended` lives have ended. */
+/* Checks that no cell is in use, and that `ended` uses have ended. */
 void cells_check(struct cells *cells, uint64_t ended);
 
 /* Begins a new use of a cell. Returns NULL if it finds no free cell. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Widens every race window. In the library with test points, each thread that passes a point
- * sometimes spins or yields its processor. At the end this checks the account of node blocks.
+ * Makes races more likely. In the library with test points, each thread that passes a point
+ * sometimes spins or yields its CPU. At the end of the process, the account of node blocks is
+ * checked (account.h).
  */
 #include "account.h"
 #include "race.h"
@@ -26,7 +27,10 @@ void twi_test_point(const char *name)
 			;
 }
 
-/* The programs of this folder must have destroyed their engines when they exit. */
+/*
+ * Requests the check of the account at exit. The programs of this folder must have destroyed their
+ * engines when they exit.
+ */
 __attribute__((constructor)) static void account_at_end(void)
 {
 	account_begin();

@@ -6,8 +6,8 @@
 #include <sched.h>
 
 /*
- * `lies` is true while a due is in its place. The place is free again when a thread has read the
- * due.
+ * The ring of due timeouts, or dues. An element of `lies` is true while there is a due in its
+ * place. The place is free again when a thread has read the due.
  */
 static struct tw_due dues[DUES];
 static _Atomic bool lies[DUES];
@@ -64,8 +64,8 @@ void *dues_main(void *argument)
 
 	do {
 		/*
-		 * Read `closed` before the loop, so that this thread runs everything that was put
-		 * in before the close.
+		 * `closed` is read before the loop, so that this thread runs everything that was
+		 * put in before the close.
 		 */
 		last = atomic_load(&closed);
 		while (due_run())

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor for the race programs: the worker puts into a ring, and any number of threads take
- * from it. It uses no locks. So any order between the threads' other memory comes from the library.
+ * An executor for the race programs: the worker puts due timeouts (dues) into a ring, and any
+ * number of threads take them out and run them. The ring's accesses order nothing else. So if
+ * accesses of the threads to other memory are ordered, the library has ordered them.
  */
 #ifndef DUES_H
 #define DUES_H
@@ -21,7 +22,7 @@ size_t dues_put(const struct tw_due *due, size_t count);
 /* The main function of a thread: runs dues until the executor is closed and empty. */
 void *dues_main(void *argument);
 
-/* After this call no dues may be put in. */
+/* Closes the executor. After this call no dues may be put in. */
 void dues_close(void);
 
 /* A dispatch hook that takes as many dues as fit. */

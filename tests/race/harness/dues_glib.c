@@ -9,7 +9,7 @@
 
 #include <tickwheel/glib.h>
 
-/* Small, so that the queue is sometimes full. */
+/* so small that the queue is sometimes full */
 enum { QUEUE_MAX = 64, THREADS = 3 };
 
 static struct tw_glib *executor;
@@ -24,13 +24,13 @@ size_t dues_put(const struct tw_due *due, size_t count)
 	return tw_glib_dispatch(executor, due, count);
 }
 
-/* Has nothing to do, because the pool has threads of its own. */
+/* Does nothing, because the pool has threads of its own. */
 void *dues_main(void *argument)
 {
 	return argument;
 }
 
-/* Waits for the pool's threads. */
+/* Waits until the pool's threads have ended. */
 void dues_close(void)
 {
 	RACE_CHECK(tw_glib_destroy(executor) == 0);

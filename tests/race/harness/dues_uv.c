@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executor of the race programs, built on tickwheel-uv. One of the threads runs the loop, and
- * libuv's own threads run the callbacks that it gives them.
+ * The executor of the race programs, built on tickwheel-uv. One of the threads runs the loop. It
+ * hands the due timeouts to libuv's own threads, which run the callbacks.
  */
 #include "dues.h"
 
@@ -11,7 +11,7 @@
 #include <tickwheel/uv.h>
 #include <uv.h>
 
-/* Small, so that the queue is sometimes full. */
+/* so small that the queue is sometimes full */
 enum { QUEUE_MAX = 64, LOOK_MS = 1 };
 
 static uv_loop_t loop;
@@ -19,7 +19,7 @@ static uv_timer_t timer;
 static struct tw_uv *executor;
 static _Atomic bool closed, taken;
 
-/* The loop must end when the round ends, so this timer checks for that. */
+/* Runs on a timer, and ends the loop when the round has ended. */
 static void on_look(uv_timer_t *self)
 {
 	if (!atomic_load(&closed))

@@ -2,7 +2,8 @@
 /*
  * Shared by the race programs: arguments, a generator of random numbers, a start line, checks.
  *
- * Each is a plain program, so that it runs under every sanitizer. Exit code 0: passed, 1: failed.
+ * Each race test is a program without a test framework, so that it runs under every sanitizer. Exit
+ * code 0: passed, 1: failed.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -16,10 +17,13 @@
 /* Returns the n-th argument as a number, or the default. */
 uint64_t race_argument(int argc, char **argv, int number, uint64_t otherwise);
 
-/* The same for a number of rounds or operations. Returns less if the run is slow (slowdown.h). */
+/*
+ * Does the same for a number of rounds or operations. Returns less if the build or the machine is
+ * slow (slowdown.h).
+ */
 uint64_t race_size(int argc, char **argv, int number, uint64_t otherwise);
 
-/* xorshift64*: fast, and repeatable for the same seed. */
+/* Returns the next random number (xorshift64*). It is fast, and repeats for the same seed. */
 static inline uint64_t race_random(uint64_t *state)
 {
 	*state ^= *state >> 12;
@@ -28,7 +32,7 @@ static inline uint64_t race_random(uint64_t *state)
 	return *state * UINT64_C(2685821657736338717);
 }
 
-/* The same with a generator for each thread. */
+/* Returns a random number from a generator that each thread has for itself. */
 uint64_t race_chance(void);
 
 /* If the condition does not hold, ends the program with exit code 1 and prints where. */
@@ -41,18 +45,18 @@ _Noreturn void race_fail(const char *file, int line, const char *condition);
 
 int64_t race_now_ns(void);
 
-/* Lets threads begin each round together, as closely as spinning permits. */
+/* A start line: lets threads begin each round at the same time, by spinning. */
 struct race_line {
 	_Atomic uint64_t arrived;
 	uint64_t threads;
 };
 
-/* Waits for the others; `round` counts from 1. */
+/* Waits for the other threads of the round. `round` counts from 1. */
 void race_line_wait(struct race_line *line, uint64_t round);
 
 /*
- * Ends the program with exit code 1 if it still runs after so many seconds, because then it must
- * hang.
+ * Ends the program with exit code 1 if it still runs after this many seconds, because it then
+ * hangs.
  */
 void race_watchdog(unsigned seconds);
 
@@ -62,11 +66,12 @@ void race_watchdog(unsigned seconds);
 enum { RACE_ROUNDS = 10, RACE_ROUNDS_MOST = 1000 };
 
 /*
- * Runs rounds, seeded by the second argument: at least RACE_ROUNDS, and as many operations as the
- * first argument asks for (0.2 M). If argument number `seconds_at` is not 0, it bounds the time in
- * seconds. In any case rounds continue, up to RACE_ROUNDS_MOST, until all_seen() returns true. The
- * outcome of a round is random, so no fixed number of rounds is certain to show each outcome.
- * Returns how many rounds ran. If they are at least RACE_ROUNDS, all_seen() must hold.
+ * Runs rounds, seeded by the second argument. There are at least RACE_ROUNDS, and enough for the
+ * number of operations that the first argument asks for (default: 0.2 M). If argument number
+ * `seconds_at` is not 0, it bounds the time in seconds. In any case rounds continue, up to
+ * RACE_ROUNDS_MOST, until all_seen() returns true. The outcome of a round is random, so no fixed
+ * number of rounds is certain to show each outcome. Returns how many rounds ran. If they are at
+ * least RACE_ROUNDS, all_seen() must hold.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
 		     void (*round_run)(uint64_t *random), bool (*all_seen)(void));

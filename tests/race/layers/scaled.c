@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_scaled [operations] [seed] [seconds]: timeouts of two scaled kinds. Threads and callbacks
- * schedule, touch and cancel them, while another thread changes the factor. Some rounds stop a kind
- * or the engine. Callbacks run on the worker or in two executors.
+ * usage: race_scaled [operations] [seed] [seconds]
+ *
+ * Timeouts of two scaled kinds. Threads and callbacks schedule, touch and cancel them, while
+ * another thread changes the factor. Some rounds stop a kind or the engine. Callbacks run on the
+ * worker or in two executors.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, as its finaliser
  * and the outcomes of cancel and touch say. Or it returns -ESHUTDOWN, and the timeout never ends.
  * No callback runs before the least delay after the start or the last touch. If nothing is stopped,
  * all pending timeouts run by themselves after the factor is set to 0 for the last time.
  *
- * Seen to fail with this defect: a least delay of 0 in a kind.
+ * Seen to fail with this defect: a kind uses 0 instead of its least delay.
  */
 #include "dues.h"
 #include "race.h"
@@ -34,8 +36,8 @@ static const int64_t most_ns[KINDS] = {50000000, 400000};
 
 struct life {
 	struct tw_handle handle;
-	uint64_t written;         /* ordinary memory, written by its callback */
-	_Atomic int64_t start_ns; /* not later than the last start */
+	uint64_t written;         /* ordinary memory that its callback writes */
+	_Atomic int64_t start_ns; /* a time that is not later than the last start */
 	int kind;
 	_Atomic bool ready, rejected, cancelled, touching;
 	_Atomic uint32_t runs, finalised, end;
@@ -106,8 +108,8 @@ static void one_schedule(void)
 }
 
 /*
- * Only one thread at a time touches a timeout. Of two touches at once the later swap wins, but its
- * start may be the earlier one.
+ * Touches a timeout, unless another thread does so. If two threads touched it at once, the later
+ * swap would win, but its start could be the earlier one.
  */
 static void life_touch(struct life *life)
 {
@@ -228,7 +230,8 @@ static void life_account(const struct life *life)
 }
 
 /*
- * All pending timeouts must run without another call. If they do not, the watchdog ends the wait.
+ * Waits until all pending timeouts have run, which they must do without another call. If they do
+ * not, the watchdog ends the wait.
  */
 static void await_all(void)
 {

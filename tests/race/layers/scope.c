@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * race_scope [operations] [seed] [seconds]: threads and callbacks schedule into scopes, cancel
- * members, and end the scopes. Some rounds stop the engine meanwhile. Callbacks run on the worker
- * or in two executors.
+ * usage: race_scope [operations] [seed] [seconds]
+ *
+ * Threads and callbacks schedule into scopes, cancel members, and end the scopes. Some rounds stop
+ * the engine meanwhile. Callbacks run on the worker or in two executors.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
  * reported to its finaliser. Or it returns -ESHUTDOWN, and the timeout never ends. A schedule that
  * begins after an end has returned gets -ESHUTDOWN. When an end that waits has returned on a thread
- * that is not the worker, no callback of the scope begins or runs. The reported cancels are not
- * more than the cancelled timeouts. The rest were cancelled by their own schedule. Afterwards no
- * scope has a member, and each can be destroyed.
+ * that is not the worker, no callback of the scope begins or runs. The ends and cancels report no
+ * more cancels than there are cancelled timeouts. The other cancelled timeouts were cancelled by
+ * their own schedule. Afterwards no scope has a member, and each can be destroyed.
  *
  * A callback writes ordinary memory, which a thread reads after its end with a wait. So
  * ThreadSanitizer checks the order between them too.
  *
- * Seen to fail with these defects: a schedule that does not look at the state when it leaves (in
- * the build with delays only); an end that does not wait for callbacks; a slot that stays claimed
- * after a rejected schedule.
+ * Seen to fail with these defects: scope_schedule() ignores that the scope was ended when it leaves
+ * (in the build with delays only); tw_scope_end_wait does not wait for callbacks; a slot stays
+ * claimed after a rejected schedule.
  */
 #include "dues.h"
 #include "race.h"
@@ -30,8 +31,8 @@
 
 enum {
 	SCOPES = 32,
-	LIVES = 192, /* timeouts of a scope */
-	OPEN = 6,    /* scopes that are in use at once */
+	LIVES = 192, /* how many timeouts a scope gets */
+	OPEN = 6,    /* how many scopes are in use at once */
 	TICK_NS = 10000,
 	EXECUTORS = 2,
 };
@@ -40,9 +41,9 @@ enum {
 struct life {
 	struct tw_handle handle;
 	struct set *set;
-	uint64_t written;      /* ordinary memory, written by its callback */
-	_Atomic bool ready;    /* the handle is written, and the timeout was accepted */
-	_Atomic bool rejected; /* the schedule was rejected */
+	uint64_t written;      /* ordinary memory that its callback writes */
+	_Atomic bool ready;    /* whether the handle is written and the timeout was accepted */
+	_Atomic bool rejected; /* whether the schedule was rejected */
 	_Atomic uint32_t runs, finalised, end;
 };
 
@@ -50,8 +51,8 @@ struct set {
 	struct tw_scope *scope;
 	struct life life[LIVES];
 	_Atomic uint32_t begun;
-	_Atomic bool ended; /* an end has returned */
-	/* an end that waits has returned, on a thread that runs no callbacks */
+	_Atomic bool ended; /* whether an end has returned */
+	/* whether an end that waits has returned, on a thread that runs no callbacks */
 	_Atomic bool waited;
 };
 
@@ -63,7 +64,7 @@ static _Atomic uint64_t operations, told;
 static bool dispatches, stops;
 static uint64_t accepted, rejected, expired, cancelled, unexpired;
 
-static _Thread_local bool inside; /* this thread is inside a callback */
+static _Thread_local bool inside; /* whether this thread is inside a callback */
 
 static void operation(void)
 {
@@ -134,7 +135,10 @@ static void set_schedule(struct set *set)
 	atomic_store(result == 0 ? &life->ready : &life->rejected, true);
 }
 
-/* After a wait, the thread must see everything that the scope's callbacks wrote. */
+/*
+ * Reads the memory of a scope's callbacks. After an end with a wait, the thread must see everything
+ * that they wrote.
+ */
 static void set_read(struct set *set)
 {
 	for (uint32_t at = 0; at < LIVES; at++) {
@@ -214,7 +218,7 @@ static void *canceller_main(void *argument)
 	return argument;
 }
 
-/* Ends the oldest open scope when it has some timeouts, or ends one at random. */
+/* Ends scopes in a loop: the oldest one when it has some timeouts, or a random one. */
 static void *ender_main(void *argument)
 {
 	uint32_t first;

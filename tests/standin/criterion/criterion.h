@@ -14,7 +14,7 @@
 struct standin_options {
 	void (*init)(void);
 	void (*fini)(void);
-	/* In seconds; 0: no limit but the runner's. */
+	/* the time limit in seconds; 0: only the test runner's limit */
 	double timeout;
 	bool disabled;
 	const char *description;
@@ -30,7 +30,7 @@ struct standin_test {
 
 void standin_register(struct standin_test *test);
 
-/* Prints the reason. The test continues, but has failed. */
+/* Prints the reason, and marks the test as failed. The test continues. */
 __attribute__((format(printf, 4, 5))) void standin_fail(const char *file, int line,
 							const char *what, const char *format, ...);
 

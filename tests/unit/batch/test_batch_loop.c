@@ -3,8 +3,8 @@
  * Batches whose caller is the worker itself: the owner of a loop. Its items go directly into the
  * wheel and out of it, and may be owner-only.
  *
- * Seen to fail: an owner that is not recognised, so that its items go through the ring; the kind
- * checked for the first item only (the batch never ends).
+ * Seen to fail with these defects: the owner is not recognised, so that its items go through the
+ * ring; a batch checks only the first item's kind, and then never ends.
  */
 #include "loop_scene.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls that the tests make from every place where the library runs user code, and the result that
- * each call must return there. The tables have one subject each. A tour makes all calls, one after
- * the other.
+ * each call must return there. Each table has the calls of one subject. A tour makes all calls, one
+ * after the other.
  */
 #ifndef TESTS_CALLS_H
 #define TESTS_CALLS_H
@@ -11,13 +11,13 @@
 
 #include <errno.h>
 
-/* The places of a call for which results may differ. */
+/* The places from which the results of a call may differ. */
 enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
 
-/* When the tour of calls begins. */
+/* The moment at which a tour of calls begins. */
 enum moment { AT_CALLBACK, AT_FINALISER, AT_DISPATCH, AT_HAND_BACK };
 
-/* No call returns this. */
+/* A value that no call returns. */
 #define NOT_CALLED INT64_MIN
 
 enum { CALLS_MAX = 180 };

@@ -157,7 +157,7 @@ static int64_t call_group_options_init(struct tour *tour)
 	return tw_group_options_init(&options, sizeof(options));
 }
 
-/* The calling callback belongs to an engine outside the group. */
+/* Creates a group. The calling callback belongs to an engine outside of it. */
 static int64_t call_group_create(struct tour *tour)
 {
 	struct tw_group_options options;

@@ -25,7 +25,7 @@ static int64_t call_strerror(struct tour *tour)
 	return strcmp(tw_strerror(-ESTALE), tw_strerror(-EINVAL)) == 0;
 }
 
-/* The texts are constants, so every place must get the same ones. */
+/* Functions that return constant texts. So every place must get the same ones. */
 #define NAMES(X)                                                                                   \
 	X(cancel_outcome)                                                                          \
 	X(reschedule_outcome)                                                                      \
@@ -208,7 +208,10 @@ static int64_t call_flush(struct tour *tour)
 	return tw_engine_flush(tour->fixture.engine, TW_NEVER);
 }
 
-/* The finaliser of a cancel may stop the engine, so a test of its own makes that call. */
+/*
+ * Stops the engine. The finaliser of a cancel may do so, therefore a test of its own makes that
+ * call.
+ */
 static int64_t call_stop(struct tour *tour)
 {
 	if (tour->place == IN_CANCEL)
@@ -302,8 +305,8 @@ static int64_t call_watch(struct tour *tour)
 }
 
 /*
- * From an executor's callback, the worker must write the dump. In a hand-back the worker serves no
- * other thread, so it must write the dump itself.
+ * Dumps the engine. If an executor's callback asks, the worker must write the dump. In a hand-back
+ * the worker serves no other thread, so the calling thread must write it itself.
  */
 static int64_t call_dump(struct tour *tour)
 {
@@ -314,8 +317,8 @@ static int64_t call_dump(struct tour *tour)
 }
 
 /*
- * A loop engine. The thread of the first call on it becomes its owner. A poll inside a callback
- * must be rejected.
+ * Creates a loop engine. The thread of the first call on it becomes its owner. A poll inside a
+ * callback must be rejected.
  */
 static int64_t call_create_loop(struct tour *tour)
 {

@@ -55,7 +55,9 @@ static inline void check_told(int count, uint32_t running, int64_t run_ns, void 
 	check_true(told.last.arg == arg);
 }
 
-/* A callback that moves the clock by `run_ns`, and a finaliser that moves it by `end_ns`. */
+/*
+ * A timeout whose callback moves the clock by `run_ns`, and whose finaliser moves it by `end_ns`.
+ */
 struct work {
 	struct fixture *fixture;
 	int64_t run_ns;

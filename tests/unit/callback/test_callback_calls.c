@@ -5,8 +5,9 @@
  * and the finaliser of a cancel. Each call must return as docs/threading.md says, and none may
  * hang.
  *
- * Seen to fail: a stop that recognises the worker only by its thread (an executor's stop waited for
- * itself); a finish that does not mark its thread as the worker (the hand-back's flush hung).
+ * Seen to fail with these defects: stop recognises only the worker's own thread, so a stop in an
+ * executor's callback waits for itself; twi_worker_finish() does not mark its thread as the worker,
+ * so a flush in a hand-back hangs.
  */
 #include "calls.h"
 #include "exported.h"
@@ -163,7 +164,7 @@ Test(callback_calls, in_the_finaliser_of_a_cancel)
 	tour_close(&tour);
 }
 
-/* The cancelling thread is not the worker, so the finaliser may stop the engine. */
+/* Stops the engine, which the finaliser may do because the cancelling thread is not the worker. */
 static void on_stop_end(void *arg, enum tw_end end)
 {
 	struct tour *own = arg;
@@ -189,7 +190,10 @@ Test(callback_calls, stop_in_the_finaliser_of_a_cancel)
 	fixture_close(&tour.fixture);
 }
 
-/* The function's name must be at the start of the call's name, or after a comma. */
+/*
+ * Returns whether the call has this function's name: at the start of the call's name, or after a
+ * comma.
+ */
 static bool named(const struct call *call, const char *name)
 {
 	size_t length = strlen(name);

@@ -4,8 +4,9 @@
  * a hundred thousand timeouts. Each timeout must still end exactly once. The engine must continue
  * to work, or be in the state FAILED.
  *
- * Seen to fail: tw_due_run without its cleanup (stop hung after an executor's thread had ended); a
- * thread that keeps the worker's mark after its worker has died (the destructor's flush).
+ * Seen to fail with these defects: tw_due_run has no cleanup handler, so stop hangs after an
+ * executor's thread has ended; a thread still counts as the worker after its worker has died, so a
+ * flush in a destructor returns the wrong code.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -39,7 +40,7 @@ static void on_final(void *arg, enum tw_end end)
 	atomic_fetch_add(&finalised, 1);
 }
 
-/* Only the first call ends its thread. */
+/* Ends its thread, but only in the first call. */
 static void on_final_end_thread(void *arg, enum tw_end end)
 {
 	(void)arg;
@@ -81,8 +82,8 @@ static void in_a_thread(void *(*body)(void *), void *arg)
 }
 
 /*
- * If an executor's thread ends, the engine must continue to work, because the thread is the user's.
- * Stop must not wait for it.
+ * Ends executors' threads in callbacks. The engine must continue to work, because these threads are
+ * the user's. Stop must not wait for them.
  */
 static void end_executors(const struct tw_kind *kind)
 {
@@ -191,7 +192,7 @@ static void hand_back_quietly(void *context, struct tw_handle handle, const stru
 }
 
 /*
- * Stop hands back timeouts in the wheel and in ingress. Each time the thread that does so ends,
+ * Hands back timeouts in the wheel and in ingress. Each time the thread that hands them back ends,
  * another must take over, so that stop can end.
  */
 static void end_handing_back(tw_unexpired_hook *on_unexpired, const struct tw_kind *kind)
@@ -222,8 +223,10 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 	end_handing_back(hand_back_quietly, &final_end_thread);
 }
 
-/* When the worker's thread ends, the destructors of its thread data must not count as the
- * worker. */
+/*
+ * The next test: when the worker's thread ends, the destructors of its thread data must not count
+ * as the worker.
+ */
 static struct {
 	pthread_key_t key;
 	struct tw_engine *engine;
@@ -269,7 +272,7 @@ Test(callback_misbehaves, flush_in_a_destructor_of_a_dead_worker_returns)
 
 static asleep_thread flushing;
 
-/* If the worker dies while a flush waits for it, the flush must be notified. */
+/* Ends the worker's thread while a flush waits for it. The flush must be notified. */
 static void on_slow_end(struct tw_handle self, void *arg)
 {
 	struct gate *gate = arg;
@@ -340,8 +343,8 @@ Test(callback_misbehaves, a_hundred_thousand_of_one_callback_all_run)
 }
 
 /*
- * A callback blocks the worker for ten ticks of real time. Timeouts that become due meanwhile must
- * run once, and after that callback.
+ * In the next test, a callback blocks the worker for ten ticks of real time. Timeouts that become
+ * due meanwhile must run once, and after that callback.
  */
 struct held {
 	struct tw_engine *engine;

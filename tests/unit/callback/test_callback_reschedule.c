@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedules inside callbacks, which change the wheel directly: in a loop, with both wheels, for
- * owner-only and shared timeouts; and on a worker thread. In virtual time.
+ * Reschedules inside callbacks, which change the wheel directly. They are made in a loop, with both
+ * wheels, for owner-only and for shared timeouts, and also on a worker thread. The time is virtual.
  *
- * Seen to fail: a timeout of the present batch put into a slot; a past deadline that is not
- * deferred to the next turn, on either code path (the poll does not end); a deferred timeout that
- * is not pushed, or not marked as queued.
+ * Seen to fail with these defects: a timeout of the present batch is put into a slot; a past
+ * deadline is not deferred to the next turn, on either code path, so that the poll does not end; a
+ * deferred timeout is not pushed, or not marked as queued.
  */
 #include "loop_scene.h"
 
-/* A callback that reschedules another timeout, its peer. */
+/* A timeout whose callback reschedules another timeout, its peer. */
 struct mover {
 	struct scene *scene;
 	struct tw_handle self;
@@ -36,7 +36,7 @@ static void on_move(struct tw_handle self, void *arg)
 
 static const struct tw_kind move_kind = TW_KIND(on_move, NULL);
 
-/* A callback that runs at NOW_NS moves its peer to each of these deadlines. */
+/* The deadlines to which a callback that runs at NOW_NS moves its peer. */
 #define NOW_NS (20 * TICK_NS)
 
 static const int64_t moves_ns[] = {
@@ -46,8 +46,8 @@ static const int64_t moves_ns[] = {
 enum { MOVES = sizeof(moves_ns) / sizeof(moves_ns[0]) };
 
 /*
- * The peer is in the present batch. A reschedule counts as a new schedule, so the peer does not run
- * in this turn. Its last deadline decides whether it runs in the next turn or later.
+ * Checks a peer that is in the present batch. A reschedule counts as a new schedule, so the peer
+ * does not run in this turn. Its last deadline decides whether it runs in the next turn or later.
  */
 static void check_batch_peer(struct scene *scene, int move, bool cancel)
 {
@@ -87,8 +87,8 @@ Test(loop_reschedule, a_peer_in_the_batch_under_way)
 }
 
 /*
- * The peer is in the wheel. Even if its new deadline has passed, it must wait for the next poll,
- * because it was not due in this one.
+ * Checks a peer that is in the wheel. Even if its new deadline has passed, it must wait for the
+ * next poll, because it was not due in this one.
  */
 static void check_wheel_peer(struct scene *scene, int move, bool cancel)
 {
@@ -148,7 +148,10 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 					 &scene.runs, NULL),
 			  0);
 		for (int i = 1; i <= 10; i++) {
-			/* The limit ends the poll even if the test fails. */
+			/*
+			 * The budget of 100 callbacks ends the poll even if the library has the
+			 * defect.
+			 */
 			check_int(tw_engine_poll(scene.fixture.engine, 100), 1);
 			check_int(scene.runs, i);
 			check_int(tw_engine_next_due(scene.fixture.engine), 0);

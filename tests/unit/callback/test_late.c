@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that are late by more than a bound must be counted. They go to the late hook, or to the
- * callback if there is no hook.
+ * Timeouts that are late by more than a bound must be counted. For each of them the library calls
+ * the late hook, or the callback if there is no hook.
  *
- * Seen to fail: both callback and hook run; a timeout exactly at the bound counted as late; late
- * timeouts not counted; the lateness of a timeout in an executor not checked; the greatest lateness
- * of a batch not recorded.
+ * Seen to fail with these defects: both callback and hook run; a timeout that is late by exactly
+ * the bound counts as late; late timeouts are not counted; the lateness of a timeout in an executor
+ * is not checked; the greatest lateness of a batch is not recorded.
  */
 #include "probe.h"
 

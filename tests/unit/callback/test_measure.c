@@ -3,10 +3,15 @@
  * Measurements of runs that move the clock themselves. The values are exact, because a histogram
  * stores its least and its greatest value exactly. test_reinit.c has the tests for a forked child.
  *
- * Seen to fail: a run that does not begin at the end of the previous one; a finaliser left out;
- * runs in an executor left out; the hook for slow runs counted with the next run; one measurement
- * mistaken for the other; a sample that begins when the previous one ended; all runs sampled, or
- * none; the outer worker's mark removed from its thread together with the inner one's.
+ * Seen to fail with these defects:
+ * - a run is not measured from the end of the previous one;
+ * - the time of a finaliser, or of runs in an executor, is not measured;
+ * - the time of the hook for slow runs counts for the next run;
+ * - one of the two measurements is used for the other;
+ * - a sampled run is measured from the end of the previous sample;
+ * - all runs are sampled, or none;
+ * - when an inner worker dies, its thread no longer counts as the worker of the outer engine
+ *   either.
  */
 #include "asleep.h"
 #include "slow_scene.h"
@@ -98,8 +103,10 @@ Test(measure, one_after_the_other)
 
 enum { MANY = 32768 };
 
-/* The engine samples one of 32 runs, at random. The bounds of the check are five standard
- * deviations away. */
+/*
+ * Checks the number of samples. The engine samples one of 32 runs, at random. The bounds are five
+ * standard deviations away.
+ */
 static void samples_check(struct tw_options *options)
 {
 	struct work work = {.run_ns = 777, .end_ns = 111};
@@ -140,7 +147,7 @@ Test(measure, samples_beside_the_watch)
 	samples_check(&options);
 }
 
-/* The time of the hook for slow runs must not count for any run. */
+/* Takes long. The time of this hook for slow runs must not count for any run. */
 static void long_hook(void *context, const struct tw_slow *slow)
 {
 	(void)slow;
@@ -267,7 +274,7 @@ static void on_exit_thread(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-/* Becomes the owner of the inner loop. A callback of that loop ends the thread. */
+/* Becomes the owner of the inner loop, and polls it. A callback of that loop ends the thread. */
 static void on_inner_loop(struct tw_handle self, void *loop)
 {
 	static const struct tw_kind exit_kind = TW_KIND(on_exit_thread, NULL);

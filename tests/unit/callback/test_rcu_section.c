@@ -4,8 +4,9 @@
  * must work, except stop, and destroy with a virtual clock. Those two wait for the end of every
  * such section.
  *
- * Seen to fail: without the worker's wait for a grace period (the first two tests); with a child
- * that may register fork handlers after a fork without them (its own fork hangs).
+ * Seen to fail with these defects: the worker does not wait for a grace period (the first two
+ * tests); a child may register fork handlers after a fork without them, and its own fork then
+ * hangs.
  */
 #include "asleep.h"
 #include "child.h"

@@ -3,8 +3,8 @@
  * tw_run_get must return the data of the callback's own run, and an error in places that are not
  * inside a run.
  *
- * Seen to fail: data of the outermost run instead of the innermost one; lateness counted from the
- * time of the schedule; a hand-back that counts as a run.
+ * Seen to fail with these defects: tw_run_get returns the data of the outermost run instead of the
+ * innermost one; lateness counts from the time of the schedule; a hand-back counts as a run.
  */
 #include "fixture.h"
 #include "probe.h"

@@ -3,9 +3,10 @@
  * Slow runs: which thread notices and reports them, and when. Each slow run must be reported and
  * counted exactly once.
  *
- * Seen to fail: a second report by the next thread that checks, or at the end of the run; a run
- * exactly at the threshold counted as slow; a slow finaliser counted with the next run; a run
- * inside another one reported; a slow run not counted if there is no hook.
+ * Seen to fail with these defects: a run is reported a second time by the next thread that checks,
+ * or at its end; a run that takes exactly the threshold counts as slow; a slow finaliser counts for
+ * the next run; a run inside another one is reported; a slow run is not counted if there is no
+ * hook.
  */
 #include "slow_scene.h"
 
@@ -119,8 +120,10 @@ Test(slow, statistics_tell_while_it_runs)
 	slow_release(&fixture, &gate);
 }
 
-/* A producer checks for slow runs at the end of each unit of 64 schedules. The hook may
- * schedule, too. */
+/*
+ * In the next test, a producer checks for slow runs at the end of each unit of 64 schedules. The
+ * hook may schedule, too.
+ */
 static struct tw_engine *hook_engine;
 static struct tw_handle hook_handle;
 
@@ -320,8 +323,10 @@ Test(slow, a_run_in_an_executor_looks_first)
 	executor_release(&fixture, &gate, thread);
 }
 
-/* A run inside another run, on the same thread. The inner run's time must count for the outer
- * run. */
+/*
+ * Runs another timeout inside its own run, on the same thread. The inner run's time must count for
+ * the outer run.
+ */
 static void on_outer(struct tw_handle self, void *arg)
 {
 	struct work *work = arg;

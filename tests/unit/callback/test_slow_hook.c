@@ -3,16 +3,16 @@
  * The hook for slow runs: where its own time counts, which calls it may make, and which thread
  * calls it in loop mode and in a forked child.
  *
- * Seen to fail: the hook's time counted with the next run, and so on to the end of the batch; an
- * executor that calls the hook before its own run is registered, so that a stop from the hook waits
- * for itself; a child's engine without a watch, or with its parent's runs.
+ * Seen to fail with these defects: the hook's time counts for the next run, and so on to the end of
+ * the batch; an executor calls the hook before its own run is registered, so that a stop in the
+ * hook waits for itself; a child's engine has no watch, or reports its parent's runs.
  */
 #include "heir.h"
 #include "slow_scene.h"
 
 static struct fixture fixture;
 
-/* A hook that takes long, for example because it writes a log to a slow disk. */
+/* Takes long, as a hook does that writes a log to a slow disk. */
 static void slow_slow_hook(void *context, const struct tw_slow *slow)
 {
 	slow_hook(context, slow);
@@ -114,7 +114,7 @@ Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 	check_int(tw_timeout_state(inside.own), TW_STATE_CANCELLED);
 }
 
-/* Another thread checks for slow runs while the owner of a loop is in its callback. */
+/* Checks for slow runs on another thread, while the owner of a loop is in its callback. */
 static void *watch_main(void *unused)
 {
 	(void)unused;
@@ -153,7 +153,10 @@ Test(slow_hook, a_watch_tells_of_a_loop)
 	fixture_close(&fixture);
 }
 
-/* The parent's run continues in the parent. The child must notice only its own runs. */
+/*
+ * In the next test, the parent's run continues in the parent. The child must notice only its own
+ * runs.
+ */
 static struct work child_work = {.run_ns = SLOW_NS + 1};
 
 static void child_watches(void)

@@ -4,11 +4,14 @@
  * must wake the worker at its deadline, and other threads must be able to wake it. Bad calls must
  * be rejected.
  *
- * Seen to fail: a lag of 0 (coarse) in read_… and count_from_the_end_of_a_run, and a tenth of the
- * lag (time stamp counter) in read_… and are_never_early; the end of a chain's run read without the
- * lag, in count_from_the_end_of_a_run; an offset that is stored instead of raised, in
- * never_step_back_…; an event that is not raised after the exchange, in stop and with a nearer
- * deadline; an event that is not read, in the_worker_sleeps_….
+ * Seen to fail with these defects (in parentheses: the tests):
+ * - the coarse clock has a lag of 0 (read_…, count_from_the_end_of_a_run);
+ * - the clock of the time stamp counter has a tenth of its lag (read_…, are_never_early);
+ * - the end of a chain's run is read without the lag (count_from_the_end_of_a_run);
+ * - offset_raise() stores the offset although the present one is greater (never_step_back_…);
+ * - a waker does not raise the eventfd after it has changed the park word (stop, and a nearer
+ *   deadline);
+ * - the worker does not read the eventfd (the_worker_sleeps_…).
  */
 #include "fault.h"
 #include "probe.h"
@@ -133,8 +136,10 @@ Test(clocks, read_no_more_than_the_lag_behind_and_never_ahead)
 	}
 }
 
-/* Each of two threads reads the clock, compares it with the last reading of either thread, and
- * stores its own. */
+/*
+ * The last reading of two threads. Each thread reads the clock, compares the reading with this one,
+ * and stores it here.
+ */
 struct baton {
 	struct tw_clock *clock;
 	_Atomic int64_t last_ns;
@@ -174,7 +179,10 @@ Test(clocks, never_step_back_between_threads)
 	}
 }
 
-/* The check uses the clock's true time, not the engine's reading of it. */
+/*
+ * A timeout with its deadline. Its check uses the clock's true time, not the engine's reading of
+ * it.
+ */
 struct due {
 	int type;
 	int64_t deadline_ns;
@@ -233,8 +241,10 @@ struct chain {
 
 #define CHAIN_PERIOD_NS (NS_PER_MS / 2)
 
-/* The check uses the deadline instead of the time of the run, because a run begins at a tick
- * boundary. */
+/*
+ * Checks the deadline of a run. It does not check when the run began, because a run begins at a
+ * tick boundary.
+ */
 static void chain_run(struct tw_handle self, void *argument)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
@@ -423,7 +433,10 @@ Test(clocks, boottime_without_descriptors_makes_no_engine)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* Replaces the C library's function, so that tickwheel calls this one too. */
+/*
+ * If set, timerfd_create fails. The function below replaces the C library's, so tickwheel calls it
+ * too.
+ */
 static atomic_bool no_timer;
 
 __attribute__((visibility("default"))) int timerfd_create(clockid_t clock, int flags)

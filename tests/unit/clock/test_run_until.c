@@ -3,8 +3,8 @@
  * tw_engine_run_until must move virtual time from one due time to the next, with a worker and in
  * loop mode, with both wheels.
  *
- * Seen to fail: a clock that moves to the end at once; no run at the last time; a worker that is
- * not flushed before the next due time is read.
+ * Seen to fail with these defects: the clock moves to the end at once; timeouts that are due at the
+ * last time do not run; the worker is not flushed before the next due time is read.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -49,7 +49,7 @@ static void open_loop(void)
 	fixture_open(&fixture, &options);
 }
 
-/* Each run must be between `least_ns` and `most_ns` later than its time, in both modes. */
+/* Checks in both modes that each run is between `least_ns` and `most_ns` later than its time. */
 static void check_chain(int64_t least_ns, int64_t most_ns)
 {
 	again_ns = TW_HOURS(1);
@@ -75,7 +75,7 @@ Test(run_until, a_chain_of_callbacks_runs_at_its_times_in_a_loop)
 	check_chain(0, TW_MS(1));
 }
 
-/* Timeouts that are scheduled in any order must run in the order of their deadlines. */
+/* Checks that timeouts that are scheduled in random order run in the order of their deadlines. */
 static void check_crowd(void)
 {
 	for (int i = 0; i < 40; i++)

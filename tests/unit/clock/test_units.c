@@ -2,8 +2,8 @@
 /*
  * The macros for units of time: constants, signs, fractions, and numbers of every type.
  *
- * Seen to fail: a factor without a 64-bit type (an int overflows); a fraction that is cut off
- * before the multiplication.
+ * Seen to fail with these defects: a factor has no 64-bit type, so that an int overflows; a
+ * fraction is cut off before the multiplication.
  */
 #include "check.h"
 

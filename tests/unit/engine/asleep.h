@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for another thread. Either until it sleeps in the kernel, as it does when a call of the
- * library makes it wait, or until it has changed the engine's state. So a test need not guess how
- * long the thread takes. If a thread ends instead of sleeping, the wait ends at once.
+ * Waits for another thread: until it sleeps in the kernel, because a call of the library makes it
+ * wait, or until it has changed the engine's state. So a test need not guess how long the thread
+ * takes. If a thread ends instead of sleeping, the wait ends at once.
  */
 #ifndef TESTS_ASLEEP_H
 #define TESTS_ASLEEP_H
@@ -17,7 +17,10 @@
 /* The kernel's id of a thread; 0 until the thread has announced itself. */
 typedef atomic_int asleep_thread;
 
-/* The thread calls this right before the call in which it should wait. */
+/*
+ * Stores the calling thread's id. The thread calls this right before the call in which it should
+ * wait.
+ */
 static inline void asleep_announce(asleep_thread *thread)
 {
 	atomic_store(thread, (int)syscall(SYS_gettid));
@@ -42,7 +45,10 @@ static inline char asleep_state(int number)
 	return name_end && name_end[1] == ' ' ? name_end[2] : (char)0;
 }
 
-/* Returns false if the thread has ended, or does not sleep within PATIENCE_NS. */
+/*
+ * Waits until the thread sleeps. Returns false if it has ended, or does not sleep within
+ * PATIENCE_NS.
+ */
 static inline bool asleep_await(asleep_thread *thread)
 {
 	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
@@ -59,7 +65,7 @@ static inline bool asleep_await(asleep_thread *thread)
 	return false;
 }
 
-/* Returns false if the engine does not reach that state within PATIENCE_NS. */
+/* Waits until the engine is in that state. Returns false if this takes longer than PATIENCE_NS. */
 static inline bool engine_state_await(struct tw_engine *engine, int state)
 {
 	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
@@ -73,8 +79,8 @@ static inline bool engine_state_await(struct tw_engine *engine, int state)
 }
 
 /*
- * Waits until the worker is in a park. A worker that a call has woken, and that has not run yet,
- * still counts as parked.
+ * Waits until the worker is parked. A worker that a call has woken, and that has not run yet, still
+ * counts as parked.
  */
 static inline bool asleep_park_await(struct tw_engine *engine)
 {

@@ -18,7 +18,7 @@
 enum {
 	FAR_COUNT = 30000,
 	SOON_COUNT = 3000,
-	/* Exit codes of a tour. */
+	/* Exit codes of a tour, which is one run of all calls. */
 	TOUR_GOOD = 0,
 	TOUR_BAD = 1,
 	TOUR_NO_FAILURE = 2,

@@ -3,9 +3,9 @@
  * The default engine is made once, with the options that were set before, and exists until the
  * process exits. Each test has a process of its own.
  *
- * Seen to fail: options that are accepted after the engine exists; a destroy that is accepted; a
- * stop that does not join the worker's thread, or does not end the watch for dates. ThreadSanitizer
- * reports both of these, too.
+ * Seen to fail with these defects: options are accepted after the engine exists; a destroy is
+ * accepted; a stop does not join the worker's thread; a stop does not end the watch for dates.
+ * ThreadSanitizer reports the last two as well.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -119,7 +119,7 @@ Test(default_engine, a_stop_waits_for_the_end_of_the_thread)
 	stop();
 }
 
-/* A destructor on the worker's own thread calls stop. Stop must not wait for its own thread. */
+/* Calls stop in a destructor on the worker's own thread. Stop must not wait for that thread. */
 static void end_with_a_stop(void *unused)
 {
 	(void)unused;

@@ -3,7 +3,7 @@
  * The allocator hook, the memory cap, the reservation, and B21: cancelled timeouts must not keep
  * memory.
  *
- * Seen to fail: b21 with a cancel that leaves the timeout in its slot until it is due.
+ * Seen to fail with this defect: a cancel leaves the timeout in its slot until it is due (b21).
  */
 #include "fault.h"
 #include "probe.h"
@@ -227,8 +227,10 @@ Test(memory, b21_a_hundred_thousand_cancelled_at_once_serve_again)
 	fixture_close(&fixture);
 }
 
-/* A stream of 100,000 timeouts per second for 300 s of virtual time. Each is cancelled while it
- * is pending. Memory must not grow. */
+/*
+ * Schedules 100,000 timeouts per second for 300 s of virtual time. Each is cancelled while it is
+ * pending. Memory must not grow.
+ */
 Test(memory, b21_a_stream_of_cancelled)
 {
 	struct tw_options options = fixture_options();

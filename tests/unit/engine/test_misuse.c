@@ -3,8 +3,9 @@
  * The library rejects calls that a program must not make. It logs one warning for each engine and
  * each kind of misuse, and nothing for a normal result.
  *
- * Seen to fail: a warning at each call; one warning for all engines; a misuse while no log was set
- * that prevents the later warning; a warning for a handle of zeros, or for a stale one.
+ * Seen to fail with these defects: each call logs a warning; there is one warning for all engines
+ * together; a misuse while no log is set prevents the later warning; there is a warning for a
+ * handle of zeros, or for a stale one.
  */
 #include "child.h"
 #include "probe.h"
@@ -236,7 +237,7 @@ static size_t keep(void *context, const struct tw_due *due, size_t count)
 	return count > 0;
 }
 
-/* Seen to fail: with the same text, "was run already", for all states. */
+/* Seen to fail with this defect: the text is "was run already" for all states. */
 Test(misuse, due_run_names_what_the_timeout_does)
 {
 	struct fixture fixture;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tw_options_init, and the options that tw_engine_create rejects: each bad option has its code. */
+/*
+ * tw_options_init, and the options that tw_engine_create rejects. It must return the right code for
+ * each.
+ */
 #include "fixture.h"
 
 #include <errno.h>

@@ -3,16 +3,15 @@
  * A start either succeeds or leaves the engine as it was. The tests use thread hooks that fail
  * (B4), and schedules that are accepted during a start.
  *
- * Seen to fail: b02 with a start that waits until another thread's start has ended; b03 with a stop
- * that changes STARTING to STOPPED; b04 with an engine that stays STARTING when the hook has
- * failed.
+ * Seen to fail with these defects: a start waits until another thread's start has ended (b02); a
+ * stop changes STARTING to STOPPED (b03); an engine stays STARTING when the hook has failed (b04).
  */
 #include "probe.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-/* A thread hook that fails `failures` times and then makes a thread. */
+/* The context of a thread hook, which fails `failures` times and then makes a thread. */
 struct maker {
 	int failures;
 	int error;
@@ -255,7 +254,7 @@ Test(start, lazy_start_that_accepts_meanwhile)
 	maker_close(&maker, &fixture);
 }
 
-/* B2, the defect: while one thread is held in the thread hook, other callers wait for it. */
+/* A test of defect B2: while one thread is held in the thread hook, other callers waited for it. */
 struct stuck {
 	sem_t entered;
 	sem_t leave;

@@ -3,8 +3,8 @@
  * Start with the system's pthread_create, which this program can make fail. Also a worker whose
  * thread ends in a callback.
  *
- * Seen to fail: b04 with an engine that stays STARTING when the thread cannot be made; b10 with a
- * worker's death that is not reported, and with an engine that still counts as running after it.
+ * Seen to fail with these defects: an engine stays STARTING when the thread cannot be made (b04);
+ * the death of a worker is not logged, or its engine still counts as running (b10).
  */
 #include "asleep.h"
 #include "probe.h"

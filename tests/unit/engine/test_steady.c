@@ -60,8 +60,10 @@ enum { COUNT = 20000, WINDOWS = 3 };
 static struct tw_handle handles[COUNT];
 static atomic_int runs;
 
-/* Half of the timeouts are cancelled, half of these before their transfer. The other half
- * expires. */
+/*
+ * Uses the engine once. Half of the timeouts are cancelled, half of these before their transfer.
+ * The other half expires.
+ */
 static void use_once(struct fixture *fixture)
 {
 	int i;
@@ -82,7 +84,7 @@ static void use_once(struct fixture *fixture)
 	}
 }
 
-/* Many rounds, so that each slot of the small wheel has held its largest number of timeouts. */
+/* Runs many rounds, until each slot of the small wheel has held its largest number of timeouts. */
 static void warm_up(struct fixture *fixture)
 {
 	int i;

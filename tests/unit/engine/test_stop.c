@@ -193,7 +193,7 @@ Test(stop, times_out_while_a_callback_blocks)
 	fixture_close(&fixture);
 }
 
-/* A hand-back hook may make the same calls as a callback. */
+/* In the next test, a hand-back hook may make the same calls as a callback. */
 struct curious {
 	struct tw_engine *engine;
 	atomic_int schedule;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stop that does the worker's last work itself, because no thread can be made. Also memory that
- * only stop gives back.
+ * A stop that finishes the engine itself, because no thread can be made. Also: memory that only
+ * stop gives back.
  *
- * Seen to fail: the thread's worker not restored after the stop, or reset to none (both
- * `…_afterwards` and `…_another_engine`); its run not restored; no reclaim in finish, or only one
- * batch of it (`timeouts_in_a_cancel_queue_are_given_back`); cancelled timeouts not given back
- * (`timeouts_cancelled_in_ingress_are_given_back`).
+ * Seen to fail with these defects:
+ * - after the stop, the thread does not count again as the worker that it was before, or counts as
+ *   none (`…_afterwards`, `…_another_engine`);
+ * - after the stop, the thread's run is not restored;
+ * - twi_worker_finish() does not reclaim, or reclaims only one batch
+ *   (`timeouts_in_a_cancel_queue_are_given_back`);
+ * - cancelled timeouts are not given back (`timeouts_cancelled_in_ingress_are_given_back`).
  */
 #include "probe.h"
 
@@ -45,7 +48,7 @@ static void scarce_open(struct scarce *scarce)
 	check_int(tw_engine_pending(scarce->engine), 1);
 }
 
-/* Each thread that hands timeouts back must count as the worker meanwhile. */
+/* Checks that each thread that hands timeouts back counts as the worker meanwhile. */
 static void on_scarce_back(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			   void *arg, int64_t remaining_ns)
 {
@@ -81,8 +84,10 @@ Test(stop_inline, the_thread_is_its_own_afterwards)
 	check_int(tw_engine_destroy(scarce.engine), 0);
 }
 
-/* If a worker does the last work of another engine, it must still be the worker of its own
- * engine afterwards. */
+/*
+ * A worker that finishes another engine in a callback. Afterwards it must still be the worker of
+ * its own engine.
+ */
 struct host {
 	struct fixture fixture;
 	struct scarce guest;
@@ -143,8 +148,10 @@ static void check_nothing_lost(void (*round)(void))
 	check_int(tw_memory_slab_bytes(), bytes);
 }
 
-/* Timeouts that were cancelled before their transfer are in ingress at the stop. They must not
- * be handed back. */
+/*
+ * Stops with timeouts in ingress that were cancelled before their transfer. They must not be handed
+ * back.
+ */
 static void ingress_round(void)
 {
 	struct fixture fixture;

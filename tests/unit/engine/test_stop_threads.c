@@ -2,9 +2,10 @@
 /*
  * Stop by several threads at once, or from inside a callback.
  *
- * Seen to fail: b01 without the grace period before the last look at ingress; b07 with a hand-back
- * that does not run the finaliser; b11 with a wait that ignores its bound, with a second stop that
- * returns at once, and with a stop that sends the worker a signal that it does not block.
+ * Seen to fail with these defects: twi_worker_finish() does not wait for a grace period before it
+ * empties ingress (b01); a hand-back does not run the finaliser (b07); a stop waits for longer than
+ * its time limit, a second stop returns at once, or a stop sends the worker a signal that it does
+ * not block (b11).
  */
 #include "asleep.h"
 #include "probe.h"
@@ -135,7 +136,7 @@ Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 	fixture_close(&fixture);
 }
 
-/* B11: if a callback blocks in a system call, stop must not disturb it. */
+/* In the next test (B11), a callback blocks in a system call, and stop must not disturb it. */
 struct sleeper {
 	sem_t entered;
 	atomic_int interrupted;
@@ -174,8 +175,10 @@ Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 	fixture_close(&fixture);
 }
 
-/* Producers schedule while another thread stops the engine. Each accepted timeout must end
- * exactly once. */
+/*
+ * In the next test, producers schedule while another thread stops the engine. Each accepted timeout
+ * must end exactly once.
+ */
 struct producer {
 	struct tw_engine *engine;
 	pthread_t thread;

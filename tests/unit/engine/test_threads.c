@@ -10,7 +10,7 @@ static struct fixture fixture;
 static atomic_int failures;
 static atomic_int runs;
 
-/* A thread that schedules, cancels some of its timeouts, and ends at once. */
+/* Schedules, cancels some of its timeouts, and ends its thread at once. */
 static void *short_life(void *arg)
 {
 	struct tw_handle handle = {0};
@@ -89,8 +89,8 @@ static void *warm_life(void *arg)
 }
 
 /*
- * Runs so many threads that their warm blocks would need more than a slab. Seen to fail: with warm
- * blocks that are not given back.
+ * Runs so many threads that their warm blocks would need more than a slab. Seen to fail with this
+ * defect: warm blocks are not given back.
  */
 Test(threads, end_gives_back_what_was_kept_warm)
 {
@@ -241,7 +241,7 @@ Test(threads, thread_may_outlive_many_engines)
 	check_int(failures, 0);
 }
 
-/* One thread schedules, and another one cancels. */
+/* In the next test, one thread schedules, and another one cancels. */
 enum { CROSS = 20000 };
 
 static struct tw_handle cross_handles[CROSS];

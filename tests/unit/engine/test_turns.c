@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the worker takes a turn, and which work it leaves when its engine is closed.
+ * Tests when the worker takes a turn, and which work it leaves undone when its engine is closed.
  *
- * Seen to fail: a worker that finishes a batch after stop has closed the engine; a park that is
- * counted only when it is over; a wake-up for each unit of timeouts; a batch that ends with each
- * lane's share; callbacks that go on while ingress is full.
+ * Seen to fail with these defects: the worker finishes a batch after stop has closed the engine; a
+ * park is counted only when it has ended; each unit of 64 timeouts causes a wake-up; a batch ends
+ * when each lane has used its share; callbacks continue while ingress is full.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -51,7 +51,7 @@ Test(turns, what_is_due_and_has_not_begun_is_unexpired)
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-/* As many timeouts as may be in units that the worker has not seen. */
+/* The number of timeouts in the units that the worker may leave unseen. */
 enum { UNSEEN = 64 * 1024 };
 
 struct look {

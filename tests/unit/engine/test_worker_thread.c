@@ -114,8 +114,8 @@ static void check_name(const char *asked, const char *expected)
 }
 
 /*
- * Seen to fail: a long name rejected; cut in the middle of a character; without a last character
- * that would fit.
+ * Seen to fail with these defects: a long name is rejected; it is cut in the middle of a character;
+ * a last character that would fit is cut off.
  */
 Test(worker_thread, long_name_is_cut_before_a_character_that_does_not_fit)
 {
@@ -211,7 +211,7 @@ Test(worker_thread, runs_where_it_is_told)
 	fixture_close(&fixture);
 }
 
-/* After a failed start the engine must be as before, and stop must work. */
+/* Checks that the start fails. Then the engine must be as before, and stop must work. */
 static void check_start_fails(const struct tw_options *options, int error)
 {
 	struct fixture fixture;

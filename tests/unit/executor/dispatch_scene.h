@@ -18,7 +18,7 @@ static struct {
 	struct tw_engine *engine;
 	atomic_int calls;
 	atomic_int offered;
-	size_t accept; /* the most that it accepts of each batch */
+	size_t accept; /* how many timeouts of each batch it accepts at most */
 	int count;
 	struct tw_due due[QUEUE];
 	void *asked[QUEUE]; /* the arguments of the offered timeouts, in order */

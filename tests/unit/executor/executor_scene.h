@@ -15,7 +15,7 @@ struct scene {
 	struct tw_engine *engine;
 	pthread_t worker; /* the thread on which an inline callback ran */
 	atomic_int runs, ended, dropped;
-	atomic_int here; /* runs on the worker or on the test's thread */
+	atomic_int here; /* counts runs on the worker or on the test's thread */
 	pthread_t test;
 	atomic_bool knows_worker;
 };

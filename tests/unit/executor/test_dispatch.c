@@ -2,7 +2,7 @@
 /*
  * The dispatch hook: an executor that accepts all timeouts, some, or none.
  *
- * Seen to fail: b08 with a worker that does not run timeouts that the hook has rejected.
+ * Seen to fail with this defect: the worker does not run timeouts that the hook has rejected (b08).
  */
 #include "probe.h"
 
@@ -235,8 +235,8 @@ Test(dispatch, cancel_wait_on_one_in_the_executor)
 }
 
 /*
- * A callback in an executor has the same rules as one on the worker: it may not stop the engine,
- * and its cancel must not wait.
+ * A callback in an executor. The same rules apply to it as to one on the worker: it may not stop
+ * the engine, and its cancel must not wait.
  */
 struct in_executor {
 	struct tw_engine *engine;
@@ -284,7 +284,7 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* A pool of one thread, which runs each timeout as soon as it gets it. */
+/* Runs each timeout as soon as it gets it: a pool of one thread. */
 static void *pool_main(void *arg)
 {
 	atomic_int *stop = arg;

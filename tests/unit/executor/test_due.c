@@ -3,7 +3,7 @@
  * A dispatched timeout has run, and its node serves another dispatched timeout that has not. A
  * second run of the first must return stale.
  *
- * Seen to fail: a tw_due_run that checks the state only.
+ * Seen to fail with this defect: tw_due_run checks only the state, and not the generation.
  */
 #include "probe.h"
 

@@ -3,9 +3,9 @@
  * Executors that reject, block, and call the library; dropped timeouts; inline timeouts, which stay
  * on the worker.
  *
- * Seen to fail: a timeout counted as expired twice; a chain that runs after its cancel; a drop that
- * runs the callback too; a chain that ends with a dropped run; an inline timeout offered to the
- * executor.
+ * Seen to fail with these defects: a timeout counts as expired twice; a chain runs after its
+ * cancel; for a dropped timeout the callback runs too; a chain ends with a dropped run; an inline
+ * timeout is offered to the executor.
  */
 #include "dispatch_scene.h"
 
@@ -287,8 +287,8 @@ Test(executor, dropped_runs_of_a_chain)
 }
 
 /*
- * If the hook cancels a chain that is offered to it, the chain must end, whatever the policy for
- * rejected timeouts.
+ * Cancels a chain inside the hook that the chain is offered to. The chain must end, whatever the
+ * policy for rejected timeouts.
  */
 static void stop_chain(const struct tw_due *due, size_t count)
 {
@@ -323,8 +323,8 @@ Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
 }
 
 /*
- * The hook ends the worker's thread. The offered timeouts count as rejected, and stop must end
- * them.
+ * Ends the worker's thread inside the hook. The offered timeouts count as rejected, and stop must
+ * end them.
  */
 static void end_thread(const struct tw_due *due, size_t count)
 {

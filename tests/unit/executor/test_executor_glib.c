@@ -2,9 +2,10 @@
 /*
  * tickwheel-glib: a GThreadPool as executor.
  *
- * Seen to fail: a count of waiting timeouts that does not fall (the full queue stays full); a limit
- * that is not checked; a pool that has fewer threads than were asked for, or none; a destroy that
- * waits for its own thread; in a forked child, a push, and a destroy that waits for threads.
+ * Seen to fail with these defects: the count of waiting timeouts does not fall, so a full queue
+ * stays full; the limit is not checked; the pool has fewer threads than requested, or none; a
+ * destroy waits for its own thread; in a forked child, the executor pushes timeouts to the pool, or
+ * its destroy waits for threads.
  */
 #include "child.h"
 #include "executor_scene.h"
@@ -105,7 +106,10 @@ Test(executor_glib, no_resources_for_its_threads)
 	check_int(tw_glib_destroy(executor), 0);
 }
 
-/* A callback destroys its own executor. The destroy must not wait for its own thread. */
+/*
+ * In the next test, a callback destroys its own executor. The destroy must not wait for its own
+ * thread.
+ */
 static struct tw_glib *own;
 static atomic_int own_destroyed;
 
@@ -131,8 +135,10 @@ Test(executor_glib, destroyed_in_its_own_thread)
 	scene_end(&scene, own);
 }
 
-/* The child has none of the pool's threads, and at the fork one of them may have held the pool's
- * lock. */
+/*
+ * Uses the executor in a child. The child has none of the pool's threads, and at the fork one of
+ * them may have held the pool's lock.
+ */
 static void child_without_threads(void)
 {
 	const struct tw_due due = {.kind = &scene_kind};

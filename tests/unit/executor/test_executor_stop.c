@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop with callbacks in an executor: which thread waits for them and for how long, whichever
- * thread does the work of the stop. Also an executor that runs a timeout too late.
+ * Stop with callbacks in an executor: which thread waits for them, and for how long. Several tests
+ * differ in the thread that finishes the engine. Also: an executor that runs a timeout too late.
  *
- * Seen to fail: a stop of a loop, by its owner or without one, that waits too long for an executor
- * (for ever, if the executor needs the same thread); a second hand-back of the same timeouts.
+ * Seen to fail with these defects: a stop of a loop, by its owner or without one, waits too long
+ * for an executor (for ever, if the executor needs the same thread); timeouts are handed back a
+ * second time.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"
@@ -64,8 +65,8 @@ Test(executor_stop, stop_by_the_owner_returns_in_time)
 }
 
 /*
- * Another thread has stopped the engine and waits for the owner. The owner's own stop must keep its
- * own time limit.
+ * A thread that has stopped the engine, in the next test, and waits for the owner. The owner's own
+ * stop must keep its own time limit.
  */
 static asleep_thread stopping;
 

@@ -2,8 +2,9 @@
 /*
  * tickwheel-uv: libuv's work queue as executor.
  *
- * Seen to fail: a batch freed before its last item has ended; a loop that is not woken; a flush
- * that takes nothing; in a forked child, a push, and a close that waits for the parent's timeouts.
+ * Seen to fail with these defects: a batch is freed before its last item has ended; the loop is not
+ * woken; a flush hands over nothing; in a forked child, the executor pushes timeouts to the work
+ * queue, or its close waits for the parent's timeouts.
  */
 #include "asleep.h"
 #include "child.h"
@@ -25,7 +26,7 @@ static void loop_close(uv_loop_t *loop, struct tw_uv *executor)
 	check_int(uv_loop_close(loop), 0);
 }
 
-/* Must be called on the loop's thread, which is the test's thread. */
+/* Stops the engine. Must be called on the loop's thread, which is the test's thread. */
 static void engine_stop(struct scene *scene, struct tw_uv *executor)
 {
 	int result;
@@ -111,8 +112,10 @@ Test(executor_uv, full_queue_loses_no_timeout)
 	}
 }
 
-/* The engine is in loop mode on the same thread as the libuv loop. Only the callbacks run on
- * other threads. */
+/*
+ * Opens an engine in loop mode, on the same thread as the libuv loop. Only the callbacks run on
+ * other threads.
+ */
 static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
 {
 	struct tw_options options = fixture_options();
@@ -198,8 +201,8 @@ Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
 }
 
 /*
- * Timeouts that are with the executor at the fork belong to the parent. In the child they never
- * end, so the child's close must not wait for them.
+ * In the next test, timeouts that are with the executor at the fork belong to the parent. In the
+ * child they never end, so the child's close must not wait for them.
  */
 static struct tw_uv *own;
 static uv_loop_t own_loop;

@@ -3,9 +3,9 @@
  * Timeouts that the executor rejects and that are pending again until the next tick
  * (TW_REJECTION_REQUEUE).
  *
- * Seen to fail: a rejected timeout offered again in the same tick, or never again; a waiter that is
- * not woken when its timeout is pending again; a place among the rejected timeouts that stays after
- * the timeout has ended; the whole backlog offered in each tick.
+ * Seen to fail with these defects: a rejected timeout is offered again in the same tick, or never
+ * again; a waiter is not woken when its timeout is pending again; a timeout that has ended stays in
+ * the list of rejected ones; the whole backlog is offered in each tick.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"
@@ -330,7 +330,10 @@ Test(requeue, requeued_runs_of_a_chain)
 	fixture_close(&fixture);
 }
 
-/* An owner-only timeout that the executor has rejected must still be owner-only. */
+/*
+ * Cancels on another thread. In the next test an owner-only timeout that the executor has rejected
+ * must still be owner-only.
+ */
 static void *cancel_main(void *handle)
 {
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);

@@ -3,7 +3,7 @@
  * In a forked child the engines belong to the parent. Every call on them must return -ECHILD, and
  * none may hang.
  *
- * Seen to fail: a worker that finishes its engine in the child
+ * Seen to fail with this defect: a worker finishes its engine in the child
  * (callback_that_returns_in_the_child).
  */
 #include "child.h"
@@ -66,7 +66,7 @@ static void child_destroys(void)
 	child_need(atomic_load(&memory.live_bytes) < before_bytes, true);
 }
 
-/* A normal exit runs the destructors of thread data and of the library. */
+/* Ends the child normally, which runs the destructors of thread data and of the library. */
 static void child_exits(void)
 {
 	child_uses_the_engine();
@@ -80,7 +80,7 @@ static void open_used(void)
 	fixture_advance(&fixture, NS_PER_MS);
 }
 
-/* The child's calls must not have changed anything in the parent. */
+/* Closes the engine in the parent. The child's calls must not have changed anything there. */
 static void close_used(void)
 {
 	check_int(probe.finalised, 0);
@@ -142,8 +142,10 @@ Test(fork, many_children_leave_the_parent_working)
 	close_used();
 }
 
-/* A callback forks and returns in the child, too. There its thread must end, and no timeout may
- * run or be finalised. */
+/*
+ * In the next test, a callback forks and returns in the child, too. There its thread must end, and
+ * no timeout may run or be finalised.
+ */
 static struct {
 	atomic_int ends_in_child; /* in memory that both processes share */
 	atomic_int forked;

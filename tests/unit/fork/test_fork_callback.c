@@ -3,7 +3,8 @@
  * A callback forks and returns in the child, too. The child's copy of the worker must end there,
  * and must not run the parent's timeouts.
  *
- * Seen to fail: without the worker's check of the process that it belongs to.
+ * Seen to fail with this defect: the worker does not check whether its process is still the one
+ * that created the engine.
  */
 #include "probe.h"
 #include "quiet_fork.h"
@@ -18,7 +19,10 @@ static _Atomic pid_t child;
 
 static void *(*library_body)(void *arg);
 
-/* The child exits at once, because its copy of the parent's memory would count as a leak. */
+/*
+ * Runs the worker. In the child it exits the process at once, because the copy of the parent's
+ * memory would count as a leak.
+ */
 static void *worker_body(void *arg)
 {
 	pid_t parent = getpid();

@@ -5,7 +5,8 @@
  * function needs a row. All calls together must end in time, whether the worker sleeps or is in a
  * callback at the fork.
  *
- * Seen to fail: a tw_timeout_state, and a tw_retry_pending, that do not check for a fork.
+ * Seen to fail with these defects: tw_timeout_state does not check for a fork; tw_retry_pending
+ * does not.
  */
 #include "child.h"
 #include "exported.h"
@@ -14,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* In a row, expects any number that is not an error code. */
+/* As the expected result of a row: any number that is not an error code. */
 #define A_NUMBER INT64_C(1000000)
 
 static struct fixture fixture, looped;

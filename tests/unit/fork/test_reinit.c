@@ -3,10 +3,13 @@
  * tw_fork_reinit: the parent's timeouts in a child that takes over their engine. There is a test
  * for each state that a timeout may have at the fork, with and without TW_REINIT_KEEP.
  *
- * Seen to fail: nodes in INIT not kept; the state of a running timeout left as it is (a wait for it
- * never ends); blocks in the stocks of other threads not found (memory_of_threads_that_are_gone);
- * the engine's name left marked (a kept timeout returns -ECHILD); slow runs no longer watched, or
- * the parent's run watched instead, or measured (child_notices…).
+ * Seen to fail with these defects:
+ * - timeouts in INIT are not kept;
+ * - the state of a running timeout is not changed, so a wait for it never ends;
+ * - blocks in the stocks of other threads are not found (memory_of_threads_that_are_gone);
+ * - the engine pointer of a kept timeout stays marked, so calls return -ECHILD;
+ * - in the child slow runs are no longer watched, or the parent's run is watched or measured
+ *   (child_notices…).
  */
 #include "heir.h"
 
@@ -27,7 +30,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* In the parent, the engine must continue as if there had been no fork. */
+/* Closes the engine in the parent. It must have continued as if there had been no fork. */
 static void close_untouched(int runs)
 {
 	check_int(probe.finalised, 0);
@@ -70,7 +73,7 @@ Test(reinit, child_may_begin_with_an_empty_engine)
 	close_untouched(1);
 }
 
-/* The engine was never started. */
+/* Takes over an engine that was never started. */
 static void child_starts_it(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -138,7 +141,10 @@ Test(reinit, finalisers_of_what_was_pending)
 	check_int(other.finalised, 1);
 }
 
-/* The finaliser makes calls that must fail here, because the engine still belongs to the parent. */
+/*
+ * In the next test, the finaliser makes calls that must fail here, because the engine still belongs
+ * to the parent.
+ */
 static int codes[4];
 
 static void on_drop(void *arg, enum tw_end end)
@@ -209,7 +215,9 @@ Test(reinit, keeps_what_is_in_the_wheel)
 	close_untouched(1);
 }
 
-/* The worker is held, so the timeouts stay in the rings. */
+/*
+ * Takes over an engine whose worker is held in the parent, so the timeouts are still in the rings.
+ */
 static void child_goes_on_beside_a_run(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -286,7 +294,7 @@ Test(reinit, what_was_due_meanwhile_runs_at_once)
 	close_untouched(1);
 }
 
-/* An executor that accepts timeouts and does not begin their runs. */
+/* Accepts all timeouts, and does not begin their runs. */
 static size_t accept_all(void *context, const struct tw_due *due, size_t count)
 {
 	*(struct tw_due *)context = due[0];
@@ -321,7 +329,10 @@ Test(reinit, what_is_with_an_executor_has_ended)
 	fixture_close(&fixture);
 }
 
-/* Several threads of the parent schedule many timeouts. The child does not have these threads. */
+/*
+ * In the next test, several threads of the parent schedule many timeouts. The child does not have
+ * these threads.
+ */
 
 static struct probe probes[MANY];
 
@@ -426,7 +437,7 @@ Test(reinit, memory_of_threads_that_are_gone)
 	close_untouched(1);
 }
 
-/* Each kept timeout must keep its place under the limit. */
+/* Checks that each kept timeout keeps its place under the limit. */
 static void child_is_full(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -453,7 +464,10 @@ Test(reinit, kept_timeouts_count_towards_the_limit)
 	close_untouched(1);
 }
 
-/* At the fork the parent is in a slow run, which the child must not count as its own. */
+/*
+ * The next test: at the fork the parent is in a slow run, which the child must not count as its
+ * own.
+ */
 static atomic_int told;
 
 static void on_slow(void *context, const struct tw_slow *slow)
@@ -526,7 +540,7 @@ Test(reinit, child_notices_only_its_own_slow_runs)
 	close_untouched(1);
 }
 
-/* A child forks a child, and so on. Memory must not grow from one to the next. */
+/* In the next test, a child forks a child, and so on. Memory must not grow from one to the next. */
 static int depth;
 
 static void child_forks_on(void)

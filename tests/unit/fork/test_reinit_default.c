@@ -3,8 +3,8 @@
  * The default engine in a forked child. Before tw_fork_reinit there is none. Then the child gets
  * one of its own, or the parent's if it has taken that over.
  *
- * Seen to fail: a child that gets its parent's engine; a child that makes a second one although it
- * has taken over the parent's.
+ * Seen to fail with these defects: a child gets its parent's engine; a child makes a second default
+ * engine although it has taken over the parent's.
  */
 #include "heir.h"
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Edges of a take-over: engines in each state that allows it, flags in a state word at the fork,
- * and the rule that a child keeps no memory or descriptor of the parent's engine.
+ * Rare cases of a take-over: engines in each state that allows it, flags that are set in a state
+ * word at the fork, and the rule that a child keeps no memory or descriptor of the parent's engine.
  *
- * Seen to fail: STALLED, or FAILED, rejected; a state word that stays queued (a reschedule to an
- * earlier time is not filed); one that stays rescheduled after a chain's run (its grid moves by the
- * jitter); the parent's rings, wheel or descriptor not given back, or the new wheel if it fails; a
- * call of a finaliser that does not exist; a thread that still counts as inside a finaliser.
+ * Seen to fail with these defects:
+ * - an engine in STALLED, or in FAILED, is rejected;
+ * - QUEUED stays set in a state word, so a reschedule to an earlier time is not filed;
+ * - RESCHEDULED stays set after a chain's run, so the chain's grid moves by the jitter;
+ * - the parent's rings, wheel or descriptor are not given back, or the new wheel is not if the
+ *   take-over fails;
+ * - the child calls the finaliser of a kind that has none;
+ * - a thread still counts as inside a finaliser.
  */
 #include "fault.h"
 #include "heir.h"
@@ -27,7 +31,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* The tests of engines in each state. */
+/* The next tests: engines in each state. */
 
 static bool threads_fail;
 static pthread_t made; /* the worker's thread, which the test joins */
@@ -103,7 +107,7 @@ Test(reinit_edges, failed_engine_can_be_taken_over)
 	fixture_close(&fixture);
 }
 
-/* The tests of flags in a state word. */
+/* The next tests: flags in a state word. */
 
 static void child_hastens_again(void)
 {
@@ -148,7 +152,7 @@ static void on_stand(struct tw_handle self, void *arg)
 
 static const struct tw_kind standing_kind = TW_KIND(on_stand, NULL);
 
-/* Each deadline must be at a point of the grid, or later by at most the jitter. */
+/* Checks that each deadline is at a point of the grid, or later by at most the jitter. */
 static void child_keeps_its_points(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -191,7 +195,7 @@ Test(reinit_edges, a_chain_that_was_rescheduled)
 	fixture_close(&fixture);
 }
 
-/* The tests of memory and descriptors that the child must give back. */
+/* The next tests: memory and descriptors that the child must give back. */
 
 static void child_leaves_slabs_alone(void)
 {

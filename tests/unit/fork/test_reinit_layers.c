@@ -4,8 +4,8 @@
  * parent's, and its timers must do nothing when they are due. A group becomes the child's when the
  * child has taken over each of its engines.
  *
- * Seen to fail: a table's timer that runs its entry without a check; a group that checks only its
- * first engine for the pending count.
+ * Seen to fail with these defects: a table's timer runs its entry without a check of the process;
+ * for its count of pending timeouts, a group checks only its first engine.
  */
 #include "heir.h"
 #include "keyed_scene.h"

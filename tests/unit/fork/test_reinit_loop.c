@@ -3,8 +3,9 @@
  * The owner of a loop forks between two polls. The child polls its own engine, and must not touch
  * the parent's descriptor. The child makes no thread, because not every emulator supports that.
  *
- * Seen to fail: the parent's descriptor kept in the child (the parent's loop wakes up); OWNED
- * timeouts not kept; OWNED timeouts kept, but usable by every thread.
+ * Seen to fail with these defects: the child keeps the parent's descriptor, so it wakes the
+ * parent's loop; OWNED timeouts are not kept; OWNED timeouts are kept, but every thread may use
+ * them.
  */
 #include "heir.h"
 
@@ -80,7 +81,7 @@ Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 	fixture_close(&fixture);
 }
 
-/* When a timeout is due, the child's own descriptor must be readable. */
+/* Checks that the child's own descriptor is readable when a timeout is due. */
 static void child_is_woken(void)
 {
 	int fd;
@@ -108,7 +109,7 @@ Test(reinit_loop, the_parent_is_not_woken)
 	fixture_close(&fixture);
 }
 
-/* One chain is pending. The other one was cancelled by its own callback. */
+/* Cancels its own chain. One chain is pending; the other one is cancelled by this callback. */
 static void on_last(struct tw_handle self, void *arg)
 {
 	probe_kind.callback(self, arg);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A child that takes over several engines, engines with each clock, or none. Then it uses other
- * parts of the library: retry queues, keyed tables, new engines.
+ * A child that takes over several engines, engines with each clock, or no engine. Then it uses
+ * other parts of the library: retry queues, keyed tables, new engines.
  *
- * Seen to fail: timeouts left unmarked although their engine was not taken over (calls accept the
- * handle); a retry queue that calls its engine; a key's timer that runs its entry.
+ * Seen to fail with these defects: timeouts are not marked although their engine was not taken
+ * over, so calls accept their handles; a retry queue of the parent calls its engine; the timer of a
+ * key runs its entry.
  */
 #include "heir.h"
 
@@ -47,10 +48,7 @@ static void use_memory(struct fixture *fixture)
 	child_need(count, 5000);
 }
 
-/*
- * The child keeps one engine, destroys another, and takes over the last one while the first is
- * running.
- */
+/* Keeps one engine, destroys another, and takes over the last one while the first is running. */
 static void child_takes_one_after_the_other(void)
 {
 	heir_take(&first, TW_REINIT_KEEP);
@@ -82,7 +80,10 @@ Test(reinit_more, child_takes_several_engines_one_by_one)
 	close_three();
 }
 
-/* If the child did not take over an engine, the grandchild finds no timeouts in it. */
+/*
+ * Takes over all engines in a grandchild. It finds no timeouts in an engine that the child did not
+ * take over.
+ */
 static void grandchild_takes_all(void)
 {
 	heir_take(&second, TW_REINIT_KEEP);
@@ -116,7 +117,7 @@ static void grandchild_has_them(void)
 	heir_close(&second);
 }
 
-/* If the child takes over nothing, the grandchild must find everything as it was. */
+/* Takes over nothing, and forks. The grandchild must find everything as it was. */
 static void child_only_forks(void)
 {
 	in_child(grandchild_has_them);
@@ -160,7 +161,7 @@ Test(reinit_more, child_makes_an_engine_of_its_own)
 	close_three();
 }
 
-/* The tests with each clock of the system. */
+/* The next tests: engines with each clock of the system. */
 static struct tw_engine *real;
 
 static void child_waits(void)
@@ -306,8 +307,10 @@ static void on_key_ended(const struct tw_keyed_self *self, void *arg, enum tw_ke
 
 static const struct tw_keyed_kind key_kind = TW_KEYED_KIND(on_key, on_key_ended);
 
-/* A table that the child creates must work. Entries of the parent's table must never end in the
- * child. */
+/*
+ * Creates a table in the child, which must work. Entries of the parent's table must never end in
+ * the child.
+ */
 static void child_uses_keys(void)
 {
 	struct tw_keyed *own = NULL;
@@ -323,7 +326,7 @@ static void child_uses_keys(void)
 	child_need(tw_keyed_destroy(table), -EBUSY);
 }
 
-/* No hook of a keyed timeout may be called for the hand-back. */
+/* Stops the engine in the child. No hook of a keyed timeout may be called for the hand-back. */
 static void child_finalises_no_keys(void)
 {
 	heir_take(&first, TW_REINIT_FINALISE);

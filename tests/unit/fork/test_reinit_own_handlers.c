@@ -5,7 +5,8 @@
  * flag. During the fork another thread of the parent is inside a read-side section. Without the
  * handlers, a grace period in the child would wait for that section for ever.
  *
- * Seen to fail: without the handlers (the child hangs in tw_engine_stop).
+ * Seen to fail with this defect: the handlers are not registered, so the child hangs in
+ * tw_engine_stop.
  */
 #include "heir.h"
 

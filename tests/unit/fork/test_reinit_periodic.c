@@ -3,10 +3,10 @@
  * Periodic timeouts that a child keeps: their grid, delay and count of runs. At the fork they are
  * pending, or the parent is in one of their runs.
  *
- * Seen to fail: a run of the parent counted (count_of_runs_goes_on); the grid counted from the
- * take-over (a_run_of_the_parents_is_left_out); the chain's block given to the pool
- * (child_keeps_many_chains); the chain's block not given back at its end
- * (the_blocks_of_dropped_chains…).
+ * Seen to fail with these defects: a run of the parent counts for the child
+ * (count_of_runs_goes_on); the grid begins at the take-over (a_run_of_the_parents_is_left_out); the
+ * chain's block is given to the pool (child_keeps_many_chains); the chain's block is not given back
+ * at its end (the_blocks_of_dropped_chains…).
  */
 #include "heir.h"
 
@@ -68,7 +68,7 @@ static void heir_walk(int64_t until_ns)
 		heir_advance(&fixture, fixture.tick_ns);
 }
 
-/* Like walk, but the third run begins in the last tick, and waits at the gate. */
+/* Does the same as walk, but the third run begins in the last tick, and waits at the gate. */
 static void walk_into_the_third(void)
 {
 	walk(3 * PERIOD_NS);
@@ -111,7 +111,10 @@ Test(reinit_periodic, one_that_waits_keeps_its_grid)
 	close_all();
 }
 
-/* The parent has the third run. The times of the fourth and the fifth pass before the take-over. */
+/*
+ * Takes over while the parent is in the third run. The times of the fourth and the fifth pass
+ * before the take-over.
+ */
 static void child_leaves_out(void)
 {
 	fixture.now_ns = 5 * PERIOD_NS + PERIOD_NS / 2;
@@ -168,7 +171,7 @@ Test(reinit_periodic, a_delay_begins_with_the_take_over)
 	close_all();
 }
 
-/* Two of five runs have ended, so the child must make three. */
+/* Makes the remaining runs. Two of five have ended, so the child must make three. */
 static void child_makes_the_rest(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -219,7 +222,7 @@ Test(reinit_periodic, cancelled_in_its_run)
 	fixture_close(&fixture);
 }
 
-/* After a reschedule, the grid must continue from the new time. */
+/* Checks that the grid continues from the new time after a reschedule. */
 static void child_goes_on_from_there(void)
 {
 	heir_take(&fixture, TW_REINIT_KEEP);
@@ -246,7 +249,7 @@ Test(reinit_periodic, rescheduled_chain_goes_on_from_the_new_time)
 	close_all();
 }
 
-/* The child drops the timeouts and runs their finalisers. */
+/* Drops the timeouts in the child, which runs their finalisers. */
 static void child_drops(void)
 {
 	uint64_t before = tw_memory_slab_bytes();
@@ -271,7 +274,10 @@ Test(reinit_periodic, dropped_chain_is_finalised_and_runs_no_more)
 	close_all();
 }
 
-/* Each chain has a block in addition to its node. No other timeout may get that block. */
+/*
+ * In the next test, each chain has a block in addition to its node. No other timeout may get that
+ * block.
+ */
 static struct probe probes[MANY];
 static struct tw_handle handles[MANY];
 
@@ -314,8 +320,10 @@ Test(reinit_periodic, child_keeps_many_chains)
 	check_int(probe.finalised, 1);
 }
 
-/* Each chain has two blocks. If the child drops the chains, it must be able to use all of these
- * blocks again. */
+/*
+ * Drops the chains in the child. Each chain has two blocks, and the child must be able to use all
+ * of these again.
+ */
 static void child_uses_their_blocks(void)
 {
 	uint64_t before = tw_memory_slab_bytes();

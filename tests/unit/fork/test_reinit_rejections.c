@@ -3,10 +3,10 @@
  * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine is
  * still the parent's. When the reason no longer applies, the engine can be taken over.
  *
- * Seen to fail: no check whether other threads have a lane (a thread of the child keeps its
- * blocks); no check whether the fork was in a callback; the wheel made after the library was taken
- * over; the library taken over in a process that is not a child; destroy rejected in a child that
- * began in a callback.
+ * Seen to fail with these defects: tw_fork_reinit does not check whether other threads have a lane,
+ * so a thread of the child keeps its blocks; it does not check whether the fork was in a callback;
+ * it makes the wheel only after it has taken over the library; it takes over the library in a
+ * process that is not a child; destroy is rejected in a child that was forked in a callback.
  */
 #include "fault.h"
 #include "heir.h"
@@ -234,7 +234,7 @@ Test(reinit_rejections, child_forked_in_a_callback_is_rejected)
 	close_used();
 }
 
-/* Another thread of the child has used the library before the take-over. */
+/* In the next test, another thread of the child has used the library before the take-over. */
 static sem_t attached, detach, detached, end;
 
 static void *use_before(void *arg)
@@ -279,7 +279,9 @@ Test(reinit_rejections, another_thread_has_used_the_library)
 	close_used();
 }
 
-/* The first allocation is the new wheel's own memory, so this take-over must fail. */
+/*
+ * Tries a take-over that must fail, because its first allocation fails: the new wheel's own memory.
+ */
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
@@ -295,8 +297,10 @@ static void child_lacks_memory(void)
 	child_takes_over();
 }
 
-/* Later allocations may fail, because the engine can work without memory for slot entries and
- * rings. */
+/*
+ * Lets later allocations fail. The take-over succeeds, because the engine can work without memory
+ * for slot entries and rings.
+ */
 static void child_lacks_memory_later(void)
 {
 	fault_arm(&memory, 2, 1000);

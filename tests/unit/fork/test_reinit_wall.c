@@ -4,9 +4,9 @@
  * steps of the wall clock by itself. A run that the parent has begun, or that its executor holds,
  * must not happen in the child.
  *
- * Seen to fail: a child without its own list and watch; a child that keeps the engine deadline of
- * the parent; a child that runs a timeout which the parent's executor holds, or that reports it as
- * cancelled; a rescheduled timeout that follows its date again.
+ * Seen to fail with these defects: the child has no list and no watch of its own; it keeps the
+ * deadline that the parent's engine has computed; it runs a timeout that the parent's executor
+ * holds, or reports it as cancelled; a rescheduled timeout follows its date again.
  */
 #include "heir.h"
 
@@ -199,8 +199,10 @@ Test(reinit_wall, a_run_of_the_parents_is_left_out)
 	fixture_close(&fixture);
 }
 
-/* A timeout at a date that was rescheduled keeps its new deadline. Steps of the wall clock no
- * longer move it. */
+/*
+ * Checks that a timeout at a date that was rescheduled keeps its new deadline. Steps of the wall
+ * clock no longer move it.
+ */
 static void child_keeps_the_deadline(void)
 {
 	child_need(tw_clock_set_wall(fixture.clock, 200 * HOUR_NS), 0);

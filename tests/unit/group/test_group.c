@@ -3,10 +3,13 @@
  * Groups: which engine a thread gets, calls on all engines, and failures, which must leave no
  * engine, thread or memory.
  *
- * Seen to fail: a stop or destroy that does not check whether it is inside a callback; stops that
- * begin one after the other; engines of a failed create that are not freed; a thread that remembers
- * an engine of another group, or its engine from before it owned one; a callback's engine chosen by
- * its thread; a destroy that succeeds while one engine is running.
+ * Seen to fail with these defects:
+ * - stop, or destroy, does not check whether it is inside a callback;
+ * - the stop of one engine begins only when that of the previous one has ended;
+ * - the engines of a failed create are not freed;
+ * - a thread remembers an engine of another group, or its engine from before it owned one;
+ * - inside a callback, the engine is chosen by the thread;
+ * - a destroy succeeds while one engine is running.
  */
 #include "child.h"
 #include "fault.h"
@@ -143,7 +146,7 @@ Test(group, bad_options_are_rejected)
 	rejected(&newer.known, -E2BIG);
 }
 
-/* A thread hook that makes `most` threads and then fails. */
+/* The context of a thread hook, which makes `most` threads and then fails. */
 struct maker {
 	pthread_t thread[FOUR];
 	int made;
@@ -360,7 +363,7 @@ Test(group, thread_finds_its_engines_in_two_groups_in_turn)
 	group_close(two);
 }
 
-/* Inside a callback, the thread's engine must be the callback's own. */
+/* The next test: inside a callback, the thread's engine must be the callback's own. */
 struct inside {
 	struct tw_group *group;
 	struct tw_engine *engine;
@@ -469,8 +472,8 @@ Test(group, lazy_engines_start_one_by_one)
 }
 
 /*
- * Each loop has its own thread. Inside a bracket, a thread's engine must be that loop's, even if it
- * had another one before.
+ * In the next test, each loop has its own thread. Inside a bracket, a thread's engine must be that
+ * loop's, even if it had another one before.
  */
 struct owner {
 	struct tw_group *group;

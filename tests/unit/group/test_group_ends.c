@@ -3,9 +3,9 @@
  * Calls on all engines of a group at once: the time limit of a stop, the sums of the counters, and
  * when a group can be destroyed.
  *
- * Seen to fail: a stop that gives each engine the whole time; that gives the last one none;
- * counters that are not added up; a sum where the greatest value is wanted; a group that cannot be
- * destroyed because of an engine that was never started.
+ * Seen to fail with these defects: a stop gives each engine the whole time, or gives the last one
+ * none; counters are not added up; a sum is reported where the greatest value is required; a group
+ * cannot be destroyed because one of its engines was never started.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -123,7 +123,7 @@ Test(group_ends, stop_that_takes_too_long)
 	group_close(group);
 }
 
-/* A dispatch hook that accepts nothing, so that each timeout goes to the drop hook. */
+/* Accepts nothing, so that the drop hook is called for each timeout. */
 static size_t reject(void *context, const struct tw_due *batch, size_t count)
 {
 	(void)context;
@@ -155,7 +155,7 @@ static uint64_t field_of(const struct tw_stats *stats, size_t number)
 	return field;
 }
 
-/* For these fields, a group reports the greatest value of its engines, not the sum. */
+/* Returns whether a group reports the greatest value of its engines for this field, not the sum. */
 static bool field_is_greatest(size_t number)
 {
 	size_t at = number * sizeof(uint64_t);

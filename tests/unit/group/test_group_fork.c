@@ -3,8 +3,8 @@
  * A group in a forked child that takes over some or all of its engines. As long as one engine
  * belongs to the parent, a call on all of them must return -ECHILD before it has changed anything.
  *
- * Seen to fail: a stop that checks only the first engine, and ends it although others belong to the
- * parent; a destroy that treats an engine of the child as the parent's.
+ * Seen to fail with these defects: a stop checks only the first engine, and stops it although
+ * others belong to the parent; a destroy treats an engine of the child as the parent's.
  */
 #include "heir.h"
 
@@ -81,7 +81,7 @@ Test(group_fork, one_is_taken_over)
 	group_close();
 }
 
-/* When the child has taken over all engines, the group must work like any other. */
+/* Takes over all engines. Then the group must work like any other. */
 static void child_takes_all(void)
 {
 	int outcomes[THREE];

@@ -2,8 +2,8 @@
 /*
  * Timeouts by id, and the functions for handles: none, equal, as text.
  *
- * Seen to fail: the id written after the push; an id that keeps its value after a rejection; an id
- * without its generation; an invalid index that is looked up beyond the slabs.
+ * Seen to fail with these defects: the id is written after the push; after a rejection, the old id
+ * stays; an id does not contain the generation; an invalid index is looked up beyond the slabs.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -62,8 +62,10 @@ Test(id, id_of_a_periodic_timeout_serves_all_runs)
 	fixture_close(&fixture);
 }
 
-/* The callback frees the object that holds the id. So the id must be stored before the callback
- * can run. */
+/*
+ * In the next test, the callback frees the object that holds the id. So the id must be stored
+ * before the callback can run.
+ */
 struct object {
 	tw_id id;
 	atomic_int *runs;

@@ -81,7 +81,7 @@ static inline struct tw_keyed *table_open(struct fixture *fixture)
 	return table;
 }
 
-/* These calls take a string as the key. */
+/* Schedules a key that is given as a string, as in the next functions. */
 static inline int key_schedule(struct tw_keyed *table, const char *key, int64_t delay_ns,
 			       struct item *item)
 {

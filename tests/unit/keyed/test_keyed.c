@@ -2,8 +2,8 @@
 /*
  * Keyed timeouts in virtual time: the result and the effect of each call.
  *
- * Seen to fail: a replace that does not move the timer; a replace that does not call the hook of
- * the old entry; a cancel that does not check the life; a key that counts for ever.
+ * Seen to fail with these defects: a replace does not move the timer, or does not call the old
+ * entry's hook; a cancel does not check the life; a key is still counted after its entry has ended.
  */
 #include "keyed_scene.h"
 

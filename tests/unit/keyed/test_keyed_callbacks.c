@@ -3,7 +3,7 @@
  * Calls that a keyed timeout's own callback and hook may make, and calls in a visit. Also callbacks
  * and hooks that end their thread.
  *
- * Seen to fail: a cancelled run that keeps its key.
+ * Seen to fail with this defect: a run whose entry was cancelled keeps the key.
  */
 #include "keyed_scene.h"
 
@@ -91,7 +91,10 @@ Test(keyed_callbacks, cancel_and_replace_in_own_callback_return_running)
 	scene_close(&fixture, table);
 }
 
-/* If a callback cancels its own entry, the key must be free before the callback returns. */
+/*
+ * Cancels its own entry in the callback, and schedules the key again, which must be free before the
+ * callback returns.
+ */
 static void cancel_and_schedule_own(const struct tw_keyed_self *self, struct item *item)
 {
 	cancel_own(self, item);
@@ -119,8 +122,8 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 }
 
 /*
- * If the entry has fired, the hook schedules the same key again, as a cache that refreshes its
- * entries does. Otherwise it tries to destroy the table.
+ * The next test: if the entry has fired, the hook schedules the same key again, as a cache that
+ * refreshes its entries does. Otherwise it tries to destroy the table.
  */
 static struct tw_keyed *hook_table;
 
@@ -161,7 +164,7 @@ Test(keyed_callbacks, hook_may_schedule_but_not_destroy_its_table)
 }
 
 /*
- * If a callback ends its thread, its entry must end too. The engine is then in the state FAILED,
+ * Ends its thread in the callback. The entry must end too. The engine is then in the state FAILED,
  * and stop must end the other entries.
  */
 static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
@@ -193,8 +196,8 @@ Test(keyed_callbacks, a_callback_that_ends_its_thread)
 }
 
 /*
- * If a hook ends its thread, its entry must still be released. The call that ran the hook does not
- * return.
+ * Ends its thread in the hook. The entry must still be released. The call that ran the hook does
+ * not return.
  */
 static void on_end_exit(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end)
 {

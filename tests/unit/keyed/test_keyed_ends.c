@@ -3,8 +3,8 @@
  * Ends of keyed timeouts: while their expiry is in an executor's queue, when it comes late, and by
  * stop.
  *
- * Seen to fail: an entry given back before its timer has run; an entry that is never given back
- * because no thread records that it has left the table.
+ * Seen to fail with these defects: an entry is given back before its timer has run; an entry is
+ * never given back, because no thread records that it has left the table.
  */
 #include "keyed_scene.h"
 
@@ -86,7 +86,7 @@ Test(keyed_ends, what_is_on_its_way_does_not_arrive)
 }
 
 /*
- * A late hook is called for the timer of a table's entry. It must not replace the entry's callback.
+ * Counts its calls for timers of a table. This late hook must not replace the callback of an entry.
  */
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
 		    int64_t late_by_ns)
@@ -190,9 +190,9 @@ static void on_unexpired(void *context, struct tw_handle self, const struct tw_k
 }
 
 /*
- * Stop has taken the timer, and its finaliser has not run yet. The finaliser must be the last to
- * use the entry. If the cancel freed the entry, the table could be destroyed before the finaliser
- * runs.
+ * Cancels when stop has taken the timer, and its finaliser has not run yet. The finaliser must be
+ * the last to use the entry. If the cancel freed the entry, the table could be destroyed before the
+ * finaliser runs.
  */
 static void cancelled_in_hand_back(bool elsewhere)
 {

@@ -3,8 +3,8 @@
  * The hook of an entry forks the process. The hook returns in the child, too, inside a call on the
  * parent's table.
  *
- * Seen to fail: the entry given to the child's reclaimer, which found it after its table was
- * destroyed; the copy of the entry's key not released.
+ * Seen to fail with these defects: the entry is given to the child's reclaimer, which finds it
+ * after its table was destroyed; the copy of the entry's key is not released.
  */
 #include "child.h"
 #include "fault.h"
@@ -26,7 +26,9 @@ static void on_end_fork(const struct tw_keyed_self *self, void *arg, enum tw_key
 
 static const struct tw_keyed_kind forking_kind = TW_KEYED_KIND(on_item, on_end_fork);
 
-/* The child's own tables must work. Their reclaimer must find only their own entries. */
+/*
+ * Uses a table of the child's own, which must work. Its reclaimer must find only its own entries.
+ */
 static void child_uses_another(void)
 {
 	struct tw_engine *engine = NULL;

@@ -3,9 +3,9 @@
  * Unusual inputs of keyed timeouts, failed allocations, a full engine, forked children, and the
  * reclaimer's thread. Each call must return its code, and leave no entry or memory.
  *
- * Seen to fail: checks left out (flags, expected keys, length of a key, fork); an entry that is
- * kept if its timer is rejected or its key cannot be copied; a copy that is not released; entries
- * that the reclaimer is not notified of; a reclaimer that does not end.
+ * Seen to fail with these defects: a check is left out (of flags, expected keys, the length of a
+ * key, or a fork); an entry stays if its timer is rejected or its key cannot be copied; a copy is
+ * not released; the reclaimer is not notified of entries; the reclaimer does not end.
  */
 #include "child.h"
 #include "fault.h"
@@ -29,7 +29,7 @@ static void scene_open(struct scene *scene)
 	item_init(&scene->item, scene->fixture.engine);
 }
 
-/* The rejected calls must have had no effect. */
+/* Closes the scene. The rejected calls must have had no effect. */
 static void scene_end(struct scene *scene)
 {
 	check_alive(&scene->item, 0);
@@ -285,8 +285,10 @@ Test(keyed_rejections, full_engine_rejects_a_key_but_allows_a_replace)
 	scene_close(&fixture, table);
 }
 
-/* The callback's schedule takes the entry's place under the limit. Then the entry asks for
- * another run. */
+/*
+ * Schedules in the callback, which takes the entry's place under the limit. Then the entry asks for
+ * another run.
+ */
 static void take_place(const struct tw_keyed_self *self, struct item *item)
 {
 	(void)self;
@@ -410,7 +412,7 @@ Test(keyed_rejections, one_thread_while_there_is_a_table)
 	fixture_close(&fixture);
 }
 
-/* An executor that rejects everything, on an engine that drops rejected timeouts. */
+/* Rejects everything. The engine drops rejected timeouts. */
 static size_t take_none(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

@@ -3,7 +3,8 @@
  * A call of keyed timeouts must run the program's code outside its own read-side section. Otherwise
  * a thread that waits for a grace period would wait for that code.
  *
- * Seen to fail: an entry and its timer that are made inside the section of the scheduling call.
+ * Seen to fail with this defect: an entry and its timer are made inside the section of the
+ * scheduling call.
  */
 #include "keyed_scene.h"
 

@@ -4,7 +4,7 @@
  * allocate memory. The only exceptions are copies of keys that do not fit into an entry. This
  * program replaces the C library's malloc family to count the calls.
  *
- * Seen to fail: entries that are not given back; a copy that is not released.
+ * Seen to fail with these defects: entries are not given back; a copy is not released.
  */
 #include "keyed_scene.h"
 
@@ -131,7 +131,7 @@ Test(keyed_steady, steady_state_allocates_nothing)
 }
 
 /*
- * Each entry must copy its key once. A replace must not copy it again. Each copy must be released.
+ * Each entry must copy its key once, and release the copy. A replace must not copy the key again.
  */
 Test(keyed_steady, one_copy_of_a_long_key)
 {

@@ -569,7 +569,7 @@ Test(loop, options_of_a_thread_are_rejected)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A callback that makes calls with its own handle. */
+/* Makes calls with its own handle. */
 static void on_look_at_itself(struct tw_handle self, void *arg)
 {
 	check_int(tw_timeout_state(self), TW_STATE_EXPIRED);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Brackets of a loop, beyond the simple cases of test_loop.c: threads that end inside a bracket,
- * loops inside loops, and polls with a time limit.
+ * Brackets of a loop: the time from tw_loop_enter to tw_loop_exit, or a poll. test_loop.c has the
+ * simple cases. This file has threads that end inside a bracket, loops inside loops, and polls with
+ * a time limit.
  *
- * Seen to fail: an ended thread's bracket left open; an exit after which the thread still uses the
- * wheel of the engine that it left, or forgets the engine around it; a time that is read once per
- * poll; a budget of callbacks that has no effect if there is a time limit.
+ * Seen to fail with these defects: the bracket of an ended thread stays open; after tw_loop_exit
+ * the thread still uses the wheel of the engine that it has left, or no longer knows the engine
+ * around it; a poll reads the time only once; a budget of callbacks has no effect if there is a
+ * time limit.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -107,8 +109,10 @@ Test(loop_brackets, brackets_may_close_in_another_order)
 		fixture_close(&fixture[i]);
 }
 
-/* A callback of the outer loop polls the inner loop. Afterwards it must use the outer wheel
- * again. */
+/*
+ * Two loops. A callback of the outer loop polls the inner one. Afterwards the callback must use the
+ * outer wheel again.
+ */
 static struct {
 	struct fixture outer, inner;
 	int ran[8];

@@ -2,10 +2,13 @@
 /*
  * Loop mode: the descriptor must be readable while a poll is needed.
  *
- * Seen to fail: a waker that does not set the timer (timeouts of another thread, stop, flush and
- * the clock go unnoticed); an owner's nearer timeout that does not set it; a poll that leaves the
- * timer as it was (readable for ever); a descriptor that destroy does not close; a clock whose
- * times the timer does not get.
+ * Seen to fail with these defects:
+ * - a waker does not set the timer, so the loop does not notice timeouts of another thread, a stop,
+ *   a flush, or a move of the clock;
+ * - an owner's nearer timeout does not set the timer;
+ * - a poll does not set the timer again, so the descriptor stays readable for ever;
+ * - destroy does not close the descriptor;
+ * - the timer is not set in the time of the engine's clock.
  */
 #include "asleep.h"
 #include "fixture.h"
@@ -164,7 +167,7 @@ static void *other_body(void *arg)
 }
 
 /*
- * Another thread makes `call`. The descriptor must become readable, and the poll must return
+ * Makes `call` on another thread. The descriptor must become readable, and the poll must return
  * `polled`.
  */
 static void woken_by(struct other *other, int (*call)(struct other *other), int64_t polled)
@@ -299,7 +302,7 @@ static void polls_until(struct other *other, int runs)
 }
 
 /*
- * With each clock of the system, the descriptor must be readable in time by that clock, for
+ * Checks, with one clock of the system, that the descriptor is readable in time by that clock, for
  * timeouts of the owner and of another thread.
  */
 static void clock_wakes(enum tw_clock_type type, uint32_t wheel)

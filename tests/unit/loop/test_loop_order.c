@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with equal deadlines in a loop must run in the order of their schedules. These cases are
- * not in the random test (timeout/test_ordered_random.c): inside and outside of brackets, for the
- * past, and from another thread.
+ * Timeouts with equal deadlines in a loop must run in the order of their schedules. This file has
+ * the cases that the random test (timeout/test_ordered_random.c) does not have: schedules inside
+ * and outside of brackets, for the past, and by another thread.
  *
- * Seen to fail: the thread's pushes left in ingress at the beginning of a bracket or of a poll;
- * pushes that are taken before the timeouts of the previous bracket; timeouts deferred by a
- * callback that are filed in the next turn only; a ring for the pushes of another thread; periodic
- * timeouts of the owner that go through its lane.
+ * Seen to fail with these defects: at the beginning of a bracket or of a poll, the thread's pushes
+ * stay in ingress; pushes are taken before the timeouts of the previous bracket; timeouts that a
+ * callback has deferred are filed only in the next turn; pushes of another thread go through a
+ * ring; periodic timeouts of the owner go through its lane.
  */
 #include "fixture.h"
 
@@ -104,8 +104,10 @@ Test(loop_order, order_holds_in_brackets_and_outside)
 	by_turns(1, 5 * NS_PER_MS);
 }
 
-/* A poll counts as a bracket. Timeouts that its callbacks schedule must run after those that
- * were pushed before. */
+/*
+ * Schedules in a callback of a poll, which counts as a bracket. Its timeouts must run after those
+ * that were pushed before the poll.
+ */
 static void on_push_first(struct tw_handle self, void *arg)
 {
 	on_expire(self, arg);
@@ -199,7 +201,10 @@ Test(loop_order, of_first_runs_of_periodic_timeouts)
 	check_ran(29);
 }
 
-/* The block of each cancelled timeout is used again, by the second timeout after it. */
+/*
+ * Schedules and cancels on another thread. The block of each cancelled timeout is used again, by
+ * the second timeout after it.
+ */
 static void *other_main(void *arg)
 {
 	(void)arg;

@@ -4,9 +4,9 @@
  * cancel and reschedule. While a timeout is due, the descriptor must be readable, and
  * tw_engine_next_due must not return a later time. No timeout may be early.
  *
- * Seen to fail: an owner's later timeout that moves the descriptor's timer away from an earlier
- * one; a published poll time that is not updated when a callback moves an owner-only timeout to the
- * past in the last turn.
+ * Seen to fail with these defects: an owner's later timeout sets the descriptor's timer to a later
+ * time although an earlier timeout is pending; the published poll time is not updated when a
+ * callback moves an owner-only timeout to the past in the last turn.
  */
 #include "fixture.h"
 #include "random.h"

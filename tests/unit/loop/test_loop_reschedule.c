@@ -6,10 +6,14 @@
  * The timeout must go directly into the wheel. The tests check this with tw_engine_next_due, which
  * returns 0 if a timeout waits in a queue.
  *
- * Seen to fail: a timeout with an earlier deadline that is not moved in the wheel, or that is moved
- * in the wheel of another engine; a fresh timeout taken out of a slot; the descriptor not set to
- * the nearer time; the state bit of a reschedule left out; the second engine of an owner not looked
- * for, or only with a time and not with a delay.
+ * Seen to fail with these defects:
+ * - a timeout with an earlier deadline is not moved in the wheel, or is moved in the wheel of
+ *   another engine;
+ * - a fresh timeout is taken out of a slot, although it is not in the wheel;
+ * - the descriptor is not set to the nearer time;
+ * - the bit RESCHEDULED is not set;
+ * - an owner's second engine is not found, or is found only by tw_reschedule_at and not by
+ *   tw_reschedule.
  */
 #include "loop_scene.h"
 
@@ -56,7 +60,10 @@ Test(loop_reschedule, from_each_to_each)
 	}
 }
 
-/* Reschedules one timeout often, by a delay. No entry or push of an earlier deadline may remain. */
+/*
+ * Reschedules one timeout often, by a delay. No slot entry or push for an earlier deadline may
+ * remain.
+ */
 Test(loop_reschedule, many_reschedules_leave_one_run)
 {
 	ON_EACH_VARIANT(scene)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains that record the time and the deadline of each run. A run that should take time moves the
- * clock. Include once per test program.
+ * Periodic timeouts (chains) that record the time and the deadline of each run. A run that should
+ * take time moves the clock. Include once per test program.
  */
 #ifndef TESTS_PERIODIC_SCENE_H
 #define TESTS_PERIODIC_SCENE_H
@@ -84,14 +84,14 @@ static const struct tw_kind exit_kind = TW_KIND(on_exit_run, on_exit_end);
 
 enum { RUNS = 256 };
 
-/* Records the runs of a chain. */
+/* The record of a chain's runs. */
 struct log {
 	struct fixture *fixture;
 	atomic_int count;
 	int64_t due_ns[RUNS];
 	int64_t ran_ns[RUNS];
-	int64_t takes_ns;    /* the callback moves the clock by this */
-	int long_run;        /* only in this run; -1: in each */
+	int64_t takes_ns;    /* by how much the callback moves the clock */
+	int long_run;        /* the only run that moves the clock; -1: each does */
 	int64_t interval_ns; /* passed to tw_period_next and doubled in each run; 0: no call */
 	struct tw_timeout seen;
 	const struct log *peer;

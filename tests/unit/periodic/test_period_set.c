@@ -2,8 +2,8 @@
 /*
  * tw_period_set: a run changes the period of its chain permanently.
  *
- * Seen to fail: a period that is not kept after the next run; an interval after this run that is
- * still the old one.
+ * Seen to fail with these defects: the new period is not kept after the next run; the interval
+ * after this run is still the old one.
  */
 #include "periodic_scene.h"
 

@@ -3,10 +3,12 @@
  * When periodic timeouts run: grid, delay, missed points, jitter, growing intervals, the end of
  * time. A callback that takes long moves the clock.
  *
- * Seen to fail: a grid that continues from the deadline with its jitter, or from the end of the
- * run; a skip that continues from now; a skip that leaves out the point of the running tick; a
- * delay that counts from the point; a burst whose runs do not follow at once; a reschedule that
- * does not move the grid, or moves it again after each run.
+ * Seen to fail with these defects:
+ * - the grid continues from the deadline including its jitter, or from the end of the run;
+ * - with TW_MISSED_SKIP, the grid continues from now, or omits the point in the present tick;
+ * - a fixed delay counts from the point of the grid instead of the end of the run;
+ * - with TW_MISSED_BURST, the missed runs do not follow at once;
+ * - a reschedule does not move the grid, or moves it again after each run.
  */
 #include "periodic_scene.h"
 
@@ -58,7 +60,7 @@ Test(periodic, fixed_delay_counts_from_the_end)
 	fixture_close(&fixture);
 }
 
-/* A run takes 35 ms of a period of 10 ms, so points are missed. */
+/* Makes a run that takes 35 ms, while the period is 10 ms. So points of the grid are missed. */
 static void long_run(struct fixture *fixture, struct log *log, uint32_t missed)
 {
 	struct tw_period period = TW_PERIOD_RATE(10 * NS_PER_MS);
@@ -407,8 +409,10 @@ Test(periodic, what_does_not_fit_never_comes)
 
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
-/* Begins 100 ms before the end of time. The chain runs every 30 ms as long as there is time
- * left. */
+/*
+ * Runs a chain that begins 100 ms before the end of time, the greatest time. It runs every 30 ms
+ * while there is time left.
+ */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {
 	struct fixture fixture;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How periodic timeouts end, and what calls return meanwhile: cancel of a chain in each place and
- * from each place, stop, late runs, a callback that ends its thread, the limit of pending timeouts.
+ * How periodic timeouts (chains) end, and what calls return meanwhile. Chains are cancelled in each
+ * place where they can be, and from each place. Other tests: stop, late runs, a callback that ends
+ * its thread, and the limit of pending timeouts.
  *
- * Seen to fail: a cancel of a running chain that is forgotten at the end of the run; one that runs
- * the finaliser itself; a cancel that is not counted; a place under the limit that is not given
- * back.
+ * Seen to fail with these defects: the cancel of a running chain is forgotten at the end of the
+ * run; such a cancel runs the finaliser itself; a cancel is not counted; a chain that ends does not
+ * give back its place under the limit.
  */
 #include "asleep.h"
 #include "periodic_scene.h"
@@ -282,7 +283,7 @@ Test(periodic_ends, a_callback_ends_its_thread)
 	check_end(&probe, TW_END_UNEXPIRED);
 }
 
-/* The late hook is called instead of a run. The chain must continue. */
+/* In the next test, the late hook is called instead of a run. The chain must continue. */
 struct late {
 	int count;
 	struct tw_handle self;

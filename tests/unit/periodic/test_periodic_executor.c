@@ -3,10 +3,13 @@
  * Periodic timeouts that run on an executor: cancel, wait, limit, reschedule, stop, and a run that
  * ends its thread.
  *
- * Seen to fail: a chain in an executor that stop does not check again; a run in an executor after
- * the cancel; two runs at once; no wake-up at the end of a run; a run inside another engine's
- * callback that files the chain itself, as if it were on its own worker (`worker == run->worker`
- * made `!= NULL`).
+ * Seen to fail with these defects:
+ * - stop does not look again for a chain whose run in an executor has ended;
+ * - a chain runs in an executor after its cancel;
+ * - two runs of a chain overlap;
+ * - the end of a run does not wake the worker;
+ * - after a run inside another engine's callback, chain_again() files the chain as if it were on
+ *   its own worker (its check `run->thread->worker == run->worker` made `!= NULL`).
  */
 #include "asleep.h"
 #include "periodic_scene.h"

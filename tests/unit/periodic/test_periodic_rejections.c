@@ -2,8 +2,8 @@
 /*
  * Periodic timeouts: bad input, memory, and stale handles.
  *
- * Seen to fail: a canceller that does not give back the chain's own block; a stale handle that
- * finds a chain's block.
+ * Seen to fail with these defects: the canceller does not give back the chain's own block; a stale
+ * handle finds a chain's block.
  */
 #include "periodic_scene.h"
 

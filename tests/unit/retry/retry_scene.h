@@ -93,7 +93,8 @@ static inline struct tw_retry_handle must_submit(struct tw_retry *queue, int64_t
 	} while (0)
 
 /*
- * The next attempt must not begin before the delay has passed, and must run at the tick after it.
+ * Moves the clock to the next attempt. It must not begin before the delay has passed, and must run
+ * at the tick after that.
  */
 static inline void advance_to_attempt(struct fixture *fixture, struct job *job, int64_t delay_ns)
 {

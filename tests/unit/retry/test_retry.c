@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task from submit to end: its results, completions by other threads and at unusual moments,
- * cancel, and its only end.
+ * A task from submit to end: the results of its attempts, completions by other threads and at
+ * unusual moments, and cancels. Each task must end once.
  *
- * Seen to fail: a completion forgotten because it came before the callback's return; a completion
- * accepted by the handle of an older attempt; a cancel inside an attempt without effect.
+ * Seen to fail with these defects: a completion is forgotten because it comes before the callback
+ * returns; a completion by the handle of an older attempt is accepted; a cancel inside an attempt
+ * has no effect.
  */
 #include "retry_scene.h"
 
@@ -309,7 +310,7 @@ Test(retry, cancelled_inside_its_attempt)
 	}
 }
 
-/* An executor that accepts or rejects. If it rejects an attempt, its policy drops the task. */
+/* Accepts or rejects attempts. If an attempt is rejected, the engine's policy drops the task. */
 static size_t reject_some(void *context, const struct tw_due *due, size_t count)
 {
 	size_t accept = *(const atomic_int *)context > 0 ? count : 0;
@@ -356,7 +357,10 @@ Test(retry, rejected_by_an_executor)
 	}
 }
 
-/* A late hook is called instead of the callback, but the attempt must still be made. */
+/*
+ * In the next test, a late hook is called instead of the callback, but the attempt must still be
+ * made.
+ */
 static atomic_int late_hooks;
 
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *late_kind,
@@ -423,7 +427,7 @@ Test(retry, full_engine_keeps_a_waiting_task)
 /* The result of the call that was made inside an attempt or a hook. */
 static atomic_int inner_code;
 
-/* If an attempt schedules a timeout, its own task must keep its place under the limit. */
+/* Schedules a timeout inside an attempt. The task must keep its place under the limit. */
 static int on_scheduling_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	struct job *job = arg;
@@ -454,8 +458,9 @@ Test(retry, attempt_schedules_on_a_full_engine)
 	scene_end(&scene);
 }
 
-/* A hook that cancels its own task. Inside the hook, calls must not yet report the task as
- * ended. */
+/*
+ * Cancels its own task in the hook. Inside the hook, calls must not yet report the task as ended.
+ */
 static void on_cancelling_end(void *arg, enum tw_retry_end end, uint64_t attempts)
 {
 	struct job *job = arg;

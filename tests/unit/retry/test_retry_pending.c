@@ -3,9 +3,10 @@
  * Places of a queue: their count must be exact, and a task must keep its place between attempts.
  * The tests try each policy for a full queue. A dropped task must get its hook once.
  *
- * Seen to fail: a place given back between attempts; a dropped task that gives its place back as
- * well; the newest task dropped instead of the oldest; a lower bound on ages that is raised too
- * far; a task dropped inside an attempt.
+ * Seen to fail with these defects: a task gives its place back between attempts; a dropped task
+ * gives back the place that the new task has taken; the newest task is dropped instead of the
+ * oldest; chunk_search() raises the lower bound on ages too far; a task is dropped inside an
+ * attempt.
  */
 #include "retry_scene.h"
 
@@ -56,8 +57,8 @@ Test(retry_pending, full_queue_rejects_until_a_place_is_free)
 }
 
 /*
- * A task must keep its place from submit to end: while it waits, runs, is pending, and between
- * attempts.
+ * In the next test, a task must keep its place from submit to end: while it waits, runs, is
+ * pending, and between attempts.
  */
 static struct tw_retry *full_queue;
 static atomic_int inner_code;
@@ -172,7 +173,10 @@ Test(retry_pending, drop_oldest_of_any_state)
 	scene_close(&fixture, queue);
 }
 
-/* If all tasks are inside attempts, none can be dropped, so one more task must be rejected. */
+/*
+ * Submits inside an attempt. If all tasks are inside attempts, none can be dropped, so one more
+ * task must be rejected.
+ */
 static int on_crowded_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
 {
 	atomic_store(&inner_code, tw_retry_submit(full_queue, 0, &kind, &jobs[1], NULL));
@@ -200,8 +204,8 @@ Test(retry_pending, drop_oldest_spares_a_task_in_its_attempt)
 }
 
 /*
- * A dropped task's hook submits the next task, which drops another one, whose hook runs inside the
- * first, and so on. This recursion must end.
+ * In the next test, a dropped task's hook submits the next task, which drops another one, whose
+ * hook runs inside the first, and so on. This recursion must end.
  */
 static atomic_int hooks_inside, hooks_deepest;
 static int submit_next, submit_last;

@@ -3,8 +3,8 @@
  * Unusual inputs of the retry layer, failed allocations, and forked children. Each call must return
  * its code and change nothing.
  *
- * Seen to fail: each check of src/retry/backoff.c left out; a failed growth that keeps the place; a
- * failed timer that keeps the task.
+ * Seen to fail with these defects: one check of src/retry/backoff.c is left out (tried for each); a
+ * submit that cannot allocate keeps its place; a submit whose timer fails keeps the task.
  */
 #include "child.h"
 #include "fault.h"
@@ -111,7 +111,10 @@ Test(retry_rejections, newer_structs_are_rejected_unless_their_tail_is_zero)
 	check_int(scene.job.ended, 1);
 }
 
-/* Sizes that are too large to be valid, with any contents, and the largest valid size. */
+/*
+ * The next test passes structs whose size is too large to be valid, with any contents, and one of
+ * the largest valid size.
+ */
 enum { MOST_BYTES = 4096 };
 
 Test(retry_rejections, sizes_beyond_the_most)
@@ -146,7 +149,7 @@ Test(retry_rejections, sizes_beyond_the_most)
 	check_int(scene.job.ended, 1);
 }
 
-/* Both submit and tw_retry_delay must reject the schedule. */
+/* Checks that both submit and tw_retry_delay reject the schedule. */
 static void schedule_rejected(struct scene *scene, const struct tw_retry_schedule *wrong)
 {
 	struct tw_retry_kind kind = good_kind;
@@ -315,7 +318,7 @@ Test(retry_rejections, bad_handles_are_rejected_and_end_no_task)
 	scene_end(&scene);
 }
 
-/* If the k-th allocation fails, create must fail. The next try must succeed. */
+/* Lets the k-th allocation fail, and so the create. The next try must succeed. */
 static void fault_run(long long k, struct fault *fault)
 {
 	struct tw_retry_options options;
@@ -388,7 +391,7 @@ Test(retry_rejections, no_memory_to_submit)
 	check_int(tw_retry_destroy(scene.queue), 0);
 }
 
-/* An allocator that ignores the alignment. The library must treat its memory as none. */
+/* Allocates without the requested alignment. The library must treat such memory as none. */
 static void *allocate_crooked(void *context, size_t bytes, size_t align)
 {
 	char *memory = NULL;
@@ -491,7 +494,10 @@ static void poor_open(struct scene *scene, int result)
 	hoard_all(scene->fixture.engine);
 }
 
-/* `end` is -1 if the task must continue. */
+/*
+ * Makes an attempt when there is no memory for the next wait. `end` is the expected end, or -1 if
+ * the task must continue.
+ */
 static void poor_run(bool back, int result, int end)
 {
 	struct scene scene;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedules of retries in virtual time: tables checked to the tick, growth up to the cap, jitter,
- * and when a task gives up. Jitter must be within its bounds, and the same for the same seed.
+ * Schedules of retries in virtual time: tables of delays (checked to the tick), growing delays up
+ * to the cap, jitter, and when a task gives up. Jitter must be within its bounds, and the same for
+ * the same seed.
  *
- * Seen to fail: a table read one entry too far; growth without the cap; jitter of the last delay
- * carried over to the next one; attempts counted one too many; a time limit that ignores the next
- * wait.
+ * Seen to fail with these defects: a table is read one entry too far; delays grow beyond the cap;
+ * the jitter of one delay is carried over to the next; one attempt too many is counted; the time
+ * limit ignores the next wait.
  */
 #include "retry_scene.h"
 
@@ -194,8 +195,8 @@ Test(retry_schedule, growing_delays_stop_at_the_cap)
 }
 
 /*
- * A task whose delay never ends must keep its place until a caller ends it. Jitter must not shorten
- * the delay.
+ * Checks that a task whose delay never ends keeps its place until a caller ends it. Jitter must not
+ * shorten the delay.
  */
 static void never_waits(const struct tw_retry_schedule *schedule)
 {
@@ -275,8 +276,8 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 }
 
 /*
- * Each wait must be within its bounds, plus a tick. Some waits must be near each bound, and their
- * mean must be between.
+ * Checks the waits. Each must be within its bounds, plus a tick. Some must be near each bound, and
+ * their mean must be in between.
  */
 static void jitter_check(uint32_t percent)
 {

@@ -4,7 +4,7 @@
  * cancels and drops, and for a new queue only the queue itself. This program replaces the C
  * library's malloc family and counts the calls.
  *
- * Seen to fail: chunks that a destroyed queue forgets.
+ * Seen to fail with this defect: a destroyed queue does not pass on its chunks.
  */
 #include "retry_scene.h"
 

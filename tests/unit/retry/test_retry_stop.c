@@ -3,8 +3,8 @@
  * The end of a queue and of its engine, also if callbacks run in executors: stop, destroy,
  * callbacks that end their thread, forked children.
  *
- * Seen to fail: a stop that does not end pending attempts; a hand-back that ends a task whose
- * attempt another thread is making; a child that continues the parent's task.
+ * Seen to fail with these defects: a stop does not end pending attempts; a hand-back ends a task
+ * whose attempt another thread is making; a child continues the parent's task.
  */
 #include "child.h"
 #include "retry_scene.h"
@@ -372,7 +372,7 @@ Test(retry_stop, stopped_in_an_executor)
 }
 
 /*
- * If an attempt ends its thread, the task must end as given up. The engine then fails, as after any
+ * Ends its thread in an attempt. The task must end as given up. The engine then fails, as after any
  * callback that ends the worker.
  */
 static int on_exiting_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)

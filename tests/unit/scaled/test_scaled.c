@@ -3,11 +3,16 @@
  * Scaled timeouts in virtual time: when they run with each factor, how they follow a change, and
  * what a touch and a cancel do.
  *
- * Seen to fail: a factor that is read once; a change of the factor that drives no kind; a queue
- * that is polled only at the end of its tick; a queue that never publishes; a touch that moves the
- * timeout by the least delay only; a queue whose time is also ahead by the least delay; a driver
- * that goes to the executor; the late hook called instead of a driver; a stop of the engine that
- * does not notice that it is called in an executor; the queue reported as a timeout's engine.
+ * The internal terms (queue, driver, drive) are explained in scaled/scaled.h. Seen to fail with
+ * these defects:
+ * - the factor is read only once, or a change of the factor drives no kind;
+ * - a kind's queue is polled only at the end of its tick, or never publishes when it needs the next
+ *   turn;
+ * - a touch moves the timeout by the least delay only;
+ * - the queue's time is ahead by the least delay in addition;
+ * - the driver is offered to the executor, or the late hook is called instead of it;
+ * - a stop of the engine does not notice that it is called in an executor;
+ * - the queue is reported as a timeout's engine.
  */
 #include "dispatch_scene.h"
 #include "scaled_scene.h"

@@ -3,9 +3,9 @@
  * Scaled kinds: rejected input, an engine that is full, stopped or destroyed, a lack of memory, and
  * a worker whose thread ends.
  *
- * Seen to fail: a factor accepted that is not a number; a stop of the engine that leaves the kind's
- * timeouts; a destroy of a kind that is not stopped, and of an engine that has kinds; a create that
- * leaves a timer or a seat behind when there is no memory.
+ * Seen to fail with these defects: a factor that is not a number is accepted; a stop of the engine
+ * does not end the kind's timeouts; a kind that is not stopped, or an engine that has kinds, can be
+ * destroyed; a create that fails for lack of memory leaves a timer or a seat.
  */
 #include "fault.h"
 #include "scaled_scene.h"
@@ -173,7 +173,10 @@ Test(scaled_ends, stop_of_a_kind_hands_back)
 	fixture_close(&fixture);
 }
 
-/* The hook of the engine's stop must get the kind's timeouts, and the library's own two. */
+/*
+ * Counts hand-backs. The hook of the engine's stop must get the kind's timeouts, and the library's
+ * own two.
+ */
 static void ours_count(void *context, struct tw_handle handle, const struct tw_kind *kind,
 		       void *arg, int64_t remaining_ns)
 {

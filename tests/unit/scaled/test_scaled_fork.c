@@ -3,8 +3,8 @@
  * A scaled kind in a forked child must stay the parent's, whether or not the child takes over the
  * engine.
  *
- * Seen to fail: a child that uses its parent's kind; an engine that the child cannot destroy
- * because of its parent's kinds.
+ * Seen to fail with these defects: a child uses its parent's kind; the child cannot destroy the
+ * engine because of its parent's kinds.
  */
 #include "child.h"
 #include "heir_threads.h"
@@ -39,7 +39,7 @@ static void child_destroys(void)
 	child_need(tw_engine_destroy(forked.engine), 0);
 }
 
-/* The child takes over the engine, but not the kind, and makes a kind of its own. */
+/* Takes over the engine in the child, but not the kind, and makes a kind of the child's own. */
 static void child_takes_over(void)
 {
 	struct tw_scaled *scaled = NULL;

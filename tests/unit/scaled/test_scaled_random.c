@@ -9,9 +9,9 @@
  *
  * In meson test there are 100,000 operations. TESTS_OPERATIONS sets another number.
  *
- * Seen to fail: a driver that comes two ticks late; a touch that moves the timeout by the least
- * delay only; a change of the factor that drives no kind; a queue whose time is also ahead by the
- * least delay.
+ * Seen to fail with these defects: a kind's driver runs two ticks late; a touch moves the timeout
+ * by the least delay only; a change of the factor drives no kind; the queue's time is ahead by the
+ * least delay in addition.
  */
 #include "random.h"
 #include "scaled_scene.h"
@@ -25,8 +25,8 @@ struct item {
 	struct tw_handle handle;
 	int64_t start_ns;
 	int kind;
-	bool pending; /* pending according to the list */
-	int runs;     /* runs of its callback */
+	bool pending; /* whether it is pending according to the list */
+	int runs;     /* how often its callback ran */
 };
 
 static struct {

@@ -3,9 +3,9 @@
  * Scopes in virtual time: when timeouts of a scope run, which timeouts an end cancels, and what a
  * callback may do with its own scope.
  *
- * Seen to fail: the deadline left at TW_NEVER; the slack of the kind ignored; an end that leaves
- * out the last slot, or the slots outside of the scope struct; a schedule that does not check the
- * state; a slot that is not freed; a count of slots instead of timeouts.
+ * Seen to fail with these defects: the deadline stays TW_NEVER; the kind's slack is ignored; an end
+ * omits the last slot, or the slots outside of the scope struct; a schedule does not check the
+ * state; a slot is not freed; tw_scope_count returns the number of slots instead of timeouts.
  */
 #include "scope_scene.h"
 
@@ -308,8 +308,7 @@ Test(scope, finaliser_inside_the_end)
 	fixture_close(&fixture);
 }
 
-/* The finaliser frees the object that holds the handle. The handle must not be written after
- * that. */
+/* Frees the object that holds the handle. The handle must not be written after that. */
 static void on_free(void *arg, enum tw_end end)
 {
 	(void)end;

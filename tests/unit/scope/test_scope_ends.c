@@ -3,10 +3,10 @@
  * Scopes: rejected input, an engine that is full, stopped or destroyed, a lack of memory, and an
  * end that waits.
  *
- * Seen to fail: a slot that stays claimed after a rejected schedule; an owner-only kind that is
- * accepted; a scope that is destroyed before its end; chunks that are not freed; a free slot that
- * is not searched for when there is no memory; an end that does not wait; one that waits for its
- * own callback.
+ * Seen to fail with these defects: a slot stays claimed after a rejected schedule; an owner-only
+ * kind is accepted; a scope can be destroyed before its end; chunks are not freed; a free slot is
+ * not searched for when there is no memory; tw_scope_end_wait does not wait, or waits for its own
+ * callback.
  */
 #include "asleep.h"
 #include "child.h"
@@ -227,8 +227,10 @@ Test(scope_ends, destroyed_while_a_callback_runs)
 	fixture_close(&fixture);
 }
 
-/* In an executor, a callback that ends its scope must wait for other callbacks, but not for
- * itself. */
+/*
+ * The next test: in an executor, a callback that ends its scope must wait for other callbacks, but
+ * not for itself.
+ */
 struct own {
 	struct tw_scope *scope;
 	int said;
@@ -267,7 +269,10 @@ Test(scope_ends, callback_in_an_executor_does_not_wait_for_itself)
 	fixture_close(&fixture);
 }
 
-/* A timeout that an executor rejects is pending again, so a later end must cancel it. */
+/*
+ * In the next test, a timeout that an executor rejects is pending again, so a later end must cancel
+ * it.
+ */
 static struct tw_scope *requeued_scope;
 static atomic_int end_said;
 

@@ -3,11 +3,16 @@
  * The dump of an engine as text, in virtual time: its exact figures, which threads may ask for it
  * and when, and the result if the worker cannot write it.
  *
- * Seen to fail: entries of a slot counted by its chunks; an age one decade off; cancelled timeouts
- * counted as waiting; the emptiest slots listed first; a request that stays after its thread has
- * given up; the owner of a loop that waits for itself; a sleeping worker reported as awake, or as
- * woken for any deadline, or with its state read after the dump; a request reported as placed
- * although another one is in its place.
+ * Seen to fail with these defects:
+ * - the entries of a slot are counted by its chunks;
+ * - an age is off by a factor of ten;
+ * - cancelled timeouts count as waiting;
+ * - the emptiest slots are listed first;
+ * - a request stays after its thread has given up;
+ * - the owner of a loop waits for itself;
+ * - a sleeping worker is reported as awake, or as woken by any deadline, or its state is read after
+ *   the dump;
+ * - a request is reported as placed although another one is there.
  */
 #include "asleep.h"
 #include "probe.h"

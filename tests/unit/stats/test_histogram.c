@@ -2,10 +2,10 @@
 /*
  * Histograms: values that the test records must be read back, with an error of at most 1 %.
  *
- * Seen to fail: 64 buckets per power of two; the least value of a bucket reported instead of the
- * greatest; a rank that is rounded down; a merge that takes the least value of an empty histogram;
- * a difference that keeps the greatest value of the minuend; a merge that always takes the greatest
- * value of the other one; loops that go one bucket too far.
+ * Seen to fail with these defects: there are only 64 buckets per power of two; the least value of a
+ * bucket is reported instead of the greatest; a rank is rounded down; a merge takes the least value
+ * of an empty histogram; a difference keeps the greatest value of the minuend; a merge always takes
+ * the greatest value of the second histogram; a loop goes one bucket too far.
  */
 #include "check.h"
 

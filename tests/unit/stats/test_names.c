@@ -74,8 +74,10 @@ Test(names, names_follow_the_constants)
 	check_name(tw_retry_end_name, TW_RETRY_END_GIVEN_UP, "given_up");
 }
 
-/* Seen to fail: with "unknown error" for outcomes, and with "not permitted" for 1, which is also
- * EPERM. */
+/*
+ * Seen to fail with these defects: tw_strerror returns "unknown error" for outcomes; it returns
+ * "not permitted" for 1, which is an outcome and also EPERM.
+ */
 Test(names, strerror_of_an_outcome_points_to_them)
 {
 	for (int i = 1; i <= TW_ENGINE_STOPPED; i++) {

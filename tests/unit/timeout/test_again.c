@@ -4,7 +4,7 @@
  * memory, as many threads and as many descriptors as after ten times. Three threads exist
  * throughout and schedule on each engine, so that each engine has its rings.
  *
- * Seen to fail: with rings that are not released, and with a timer's descriptor left open.
+ * Seen to fail with these defects: rings are not released; a timer's descriptor stays open.
  */
 #include "footprint.h"
 #include "probe.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tick grid: at every critical boundary, no timeout may be early, or late by more than one
- * tick. */
+/*
+ * Tick boundaries: around each boundary at which an error is likely, no timeout may be early, or
+ * late by more than one tick.
+ */
 #include "probe.h"
 
 #include <errno.h>

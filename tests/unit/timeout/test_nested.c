@@ -3,8 +3,8 @@
  * A callback of one engine owns a loop and flushes it. In the loop's callbacks the thread is inside
  * both engines, and must not wait for either of them.
  *
- * Seen to fail: with a thread that knows only its inner engine. Then the outer loop is polled
- * inside its own poll, or a worker's thread waits for itself.
+ * Seen to fail with this defect: a thread knows only its inner engine. Then the outer loop is
+ * polled inside its own poll, or a worker's thread waits for itself.
  */
 #include "probe.h"
 

@@ -4,8 +4,8 @@
  * revolution. A timeout that arrives after its tick runs at the next advance, in the order of
  * arrival.
  *
- * Seen to fail: slots processed before the overdue timeouts (overdue_timeouts…); three batches in
- * one transfer (in_a_backlog_of_several_batches).
+ * Seen to fail with these defects: slots are processed before the overdue timeouts
+ * (overdue_timeouts…); a turn transfers three batches (in_a_backlog_of_several_batches).
  */
 #include "probe.h"
 

@@ -3,9 +3,9 @@
  * TW_ENGINE_ORDERED: timeouts must run by deadline, with both wheels, inside a tick, across batches
  * and after a stall.
  *
- * Seen to fail: a list of due timeouts that is not sorted, sorted by tick only, or given out a
- * batch at a time; a cancelled timeout that stays in it; a stop that forgets the rest of it; a
- * rescheduled timeout sorted by its old time.
+ * Seen to fail with these defects: the list of due timeouts is not sorted, is sorted by tick only,
+ * or is sorted one batch at a time; a cancelled timeout stays in the list; a stop forgets the rest
+ * of the list; a rescheduled timeout is sorted by its old time.
  */
 #include "fixture.h"
 

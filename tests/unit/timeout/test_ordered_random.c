@@ -7,12 +7,15 @@
  * few. Only timeouts that were scheduled for the past are excepted. Equal deadlines of one thread
  * must run in the order in which it scheduled or rescheduled them. No timeout may be early or lost.
  *
- * Seen to fail: a timeout that is rescheduled while it waits in the list of due ones, but keeps its
- * old place there; no sort by sequence in the run (wheel/fine.h), or in a slot of the fine wheel;
- * equal deadlines of the run given out before those of the fine wheel; a later reschedule without a
- * new sequence; a hole in `fresh` that the last one fills; a timeout of the present batch that
- * stays there; timeouts deferred by a callback that are filed in the next turn only; periodic
- * timeouts of the engine's own thread that go through its lane.
+ * Seen to fail with these defects:
+ * - a timeout that is rescheduled while it is in the list of due ones keeps its old place there;
+ * - the sorted run (wheel/fine.h), or a slot of the fine wheel, is not sorted by sequence;
+ * - of equal deadlines, those in the sorted run come before those in the fine wheel;
+ * - a reschedule to a later time gives the timeout no new sequence number;
+ * - when a fresh timeout is removed, the last one takes its place in `fresh`;
+ * - a rescheduled timeout of the present batch stays in the batch;
+ * - timeouts that a callback has deferred are filed only in the next turn;
+ * - periodic timeouts of the engine's own thread go through its lane.
  */
 #include "fixture.h"
 #include "random.h"
@@ -27,9 +30,9 @@ struct item {
 	int64_t deadline_ns;
 	uint64_t order; /* its number in the order of schedules */
 	bool pending;
-	bool passed;    /* its deadline was not in the future when it was set */
-	bool by_worker; /* a callback set it, on the worker's thread */
-	bool unordered; /* a thread that is not the owner has rescheduled it */
+	bool passed;    /* whether its deadline had passed when it was set */
+	bool by_worker; /* whether a callback set the deadline, on the worker's thread */
+	bool unordered; /* whether a thread that is not the owner has rescheduled it */
 };
 
 static struct {
@@ -37,7 +40,7 @@ static struct {
 	struct random random;
 	struct item item[CROWD];
 	uint64_t items;
-	unsigned reach_bits; /* of a random number of ticks */
+	unsigned reach_bits; /* deadlines are up to 2 to this power of ticks ahead */
 	int64_t grain_ns;    /* deadlines are multiples of it */
 	uint64_t order;
 	int64_t last_ns;
@@ -45,11 +48,13 @@ static struct {
 	bool loop;
 	bool calm;
 	bool in_callback;
-	bool put_aside; /* a callback has scheduled for the past, for the next poll */
+	bool put_aside; /* whether a callback has scheduled for the past, so for the next poll */
 } scene;
 
-/* Only in a loop are some deadlines in the past. A worker thread would run those timeouts while
- * the test makes the next operation. */
+/*
+ * Returns a random deadline. Some are in the past, but only in a loop. A worker thread would run
+ * such timeouts while the test makes the next operation.
+ */
 static int64_t random_deadline_ns(void)
 {
 	int64_t now_ns = scene.fixture.now_ns;

@@ -3,10 +3,10 @@
  * The count of pending timeouts and its limit. A place must be taken after the state check, and
  * released exactly once.
  *
- * Seen to fail: b05 with a cancel that counts twice, in ingress and in the wheel; b06 with a
- * rejected schedule that is counted or keeps a place, and with a hand-back that is not counted; b09
- * with a place that is given back before the callback; b13 with cancelled timeouts that count as
- * pending until the worker reclaims them.
+ * Seen to fail with these defects: a cancel counts twice, in ingress and in the wheel (b05); a
+ * rejected schedule is counted or keeps a place, or a hand-back is not counted (b06); a place is
+ * given back before the callback (b09); cancelled timeouts count as pending until the worker
+ * reclaims them (b13).
  */
 #include "probe.h"
 
@@ -169,8 +169,10 @@ Test(pending, b06_leaks_on_stop)
 	fixture_close(&fixture);
 }
 
-/* A callback that schedules itself again, in its own place. It also tries a second schedule,
- * which must be rejected. */
+/*
+ * A timeout whose callback schedules it again, in its own place. The callback also tries a second
+ * schedule, which must be rejected.
+ */
 struct rearm {
 	struct tw_engine *engine;
 	atomic_int runs;
@@ -219,8 +221,8 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 }
 
 /*
- * While the callback runs, no other schedule may get its timeout's place. The callback's own next
- * schedule must get it.
+ * The next test: while the callback runs, no other schedule may get its timeout's place. The
+ * callback's own next schedule must get it.
  */
 struct keeper {
 	struct tw_engine *engine;
@@ -261,8 +263,8 @@ Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
 }
 
 /*
- * Two timeouts are due at once. The first callback cancels the other timeout, which must then no
- * longer count as pending.
+ * In the next test, two timeouts are due at once. The first callback cancels the other timeout,
+ * which must then no longer count as pending.
  */
 struct pair {
 	struct tw_engine *engine;

@@ -56,7 +56,10 @@ Test(rejections, no_memory_for_a_thread)
 	check_int(tw_thread_attach(), 0);
 }
 
-/* If memory is not aligned as requested, the library must give it back and treat it as none. */
+/*
+ * The next test: if memory is not aligned as requested, the library must give it back and treat it
+ * as none.
+ */
 static atomic_int crooked_out;
 
 static void *crooked_allocate(void *context, size_t bytes, size_t align)
@@ -126,8 +129,8 @@ Test(rejections, run_of_no_due_is_rejected)
 }
 
 /*
- * A callback of one engine runs a dispatched timeout of another engine. Inside both, each engine's
- * limit and waits must refer to its own callback.
+ * In the next test, a callback of one engine runs a dispatched timeout of another engine. Inside
+ * both, each engine's limit and waits must refer to its own callback.
  */
 struct nested {
 	struct tw_engine *outer;

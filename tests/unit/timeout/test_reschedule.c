@@ -282,8 +282,10 @@ Test(reschedule, reschedule_goes_by_the_engine_of_the_handle)
 	}
 }
 
-/* No timeout has a handle like these: its generation would be a birth word, or 0, or it has no
- * node. */
+/*
+ * No timeout has one of these handles: the generation has a bit that no handle has, or is 0, or
+ * there is no node.
+ */
 Test(reschedule, a_made_up_handle_is_rejected)
 {
 	ON_EACH_WHEEL(fixture, probe)

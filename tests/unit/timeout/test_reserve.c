@@ -2,7 +2,7 @@
 /*
  * While tw_memory_reserve populates a slab, no thread may get blocks of it. If the kernel cannot
  * populate pages (before Linux 5.14), the library overwrites them, and would destroy such blocks.
- * Seen to fail: with a slab that other threads can use before it is populated.
+ * Seen to fail with this defect: other threads can use the slab before it is populated.
  */
 #include "probe.h"
 
@@ -12,7 +12,7 @@
 enum { SLAB_TIMEOUTS = 40000, POPULATE_WRITE = 23 };
 
 static struct tw_engine *engine;
-static uint64_t bytes_before; /* 0: madvise must not schedule */
+static uint64_t bytes_before; /* if not 0, madvise schedules timeouts */
 static struct tw_handle handles[SLAB_TIMEOUTS];
 static int args[SLAB_TIMEOUTS];
 

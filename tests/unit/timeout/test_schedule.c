@@ -23,8 +23,8 @@ static void check_runs_at(struct fixture *fixture, struct probe *probe, int64_t 
 }
 
 /*
- * The timeout must run without a step of the clock, in the worker's next turn, also if the worker
- * sleeps until a far tick.
+ * Checks that the timeout runs without a step of the clock, in the worker's next turn, even if the
+ * worker sleeps until a far tick.
  */
 static void check_at_once(int64_t now_ns, int64_t delay_ns, int64_t tick_ns)
 {

@@ -3,8 +3,9 @@
  * Slack: no timeout may be early, or later than its deadline plus slack and a tick. Timeouts with
  * slack must share ticks.
  *
- * Seen to fail: the tick of deadline plus slack used as it is (the timeouts share no ticks); one
- * tick beyond the slack; the roundest tick before the deadline.
+ * Seen to fail with these defects: the tick of deadline plus slack is used without rounding, so the
+ * timeouts share no ticks; the tick is one beyond the slack; the roundest tick is chosen even if it
+ * is before the deadline.
  */
 #include "probe.h"
 
@@ -30,7 +31,7 @@ static int64_t deadline_of(struct tw_handle handle)
 	return timeout.deadline_ns;
 }
 
-/* Random deadlines, with slack from less than a tick to many ticks. */
+/* The deadlines are random, with slack from less than a tick to many ticks. */
 Test(slack, run_lies_between_deadline_and_slack)
 {
 	static const int64_t slacks_ns[] = {1, NS_PER_MS / 3, NS_PER_MS, 7 * NS_PER_MS, NS_PER_S};

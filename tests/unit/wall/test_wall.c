@@ -2,9 +2,9 @@
 /*
  * Timeouts at a date of the wall clock, in virtual time, while the wall clock is stepped.
  *
- * Seen to fail: no check of the wall clock before a run; a step forward after which only the first
- * slice is filed again; a check that treats a rescheduled timeout as one with a date; a hand-back
- * that uses the engine's deadline instead of the date.
+ * Seen to fail with these defects: the worker does not check the wall clock before a run; after a
+ * step forward, only the first slice of the list is filed again; a rescheduled timeout is treated
+ * as one with a date; a hand-back uses the engine's deadline instead of the date.
  */
 #include "fault.h"
 #include "wall_scene.h"

@@ -5,7 +5,8 @@
  * test changes. Such a step makes the descriptors that wait for a step readable, as the kernel
  * does.
  *
- * Seen to fail: no wake-up of the worker after a step (hangs); a descriptor that is not closed.
+ * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
+ * is not closed.
  */
 #include "probe.h"
 #include "sanitized.h"
@@ -31,7 +32,7 @@ enum { FDS = 256, MANY_STEPS = 200, ROUNDS = 300 };
 #endif
 
 static _Atomic int64_t ahead_ns;
-/* True for the descriptors that wait for a step. */
+/* Whether a descriptor waits for a step, indexed by the descriptor. */
 static atomic_bool waits[FDS];
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -96,7 +97,10 @@ static int threads_alive(void)
 	return count;
 }
 
-/* For a moment after a join, the system may still list the thread. */
+/*
+ * Waits until the number of threads has fallen to `count`. For a moment after a join, the system
+ * may still list the thread.
+ */
 static bool threads_come_down_to(int count)
 {
 	for (int64_t begin_ns = monotonic_ns(); threads_alive() > count; sleep_ns(NS_PER_MS))

@@ -2,7 +2,7 @@
 /*
  * Timeouts at dates in loop mode and with executors, in virtual time.
  *
- * Seen to fail: a loop that does not check the count of steps before it sleeps.
+ * Seen to fail with this defect: a loop does not check the count of steps before it sleeps.
  */
 #include "dispatch_scene.h"
 #include "wall_scene.h"

@@ -9,8 +9,9 @@
  * date: the next due time must not be later than the first date, by the present clocks. A
  * rescheduled timeout must follow only its deadline. Each timeout must run once, or be cancelled.
  *
- * Seen to fail: no check of the wall clock before a run; a list that loses an entry when it drops
- * another; a check that treats a rescheduled timeout as one with a date.
+ * Seen to fail with these defects: the worker does not check the wall clock before a run; the list
+ * of dates loses an entry when it drops another; a rescheduled timeout is treated as one with a
+ * date.
  */
 #include "random.h"
 #include "slowdown.h"
@@ -26,7 +27,7 @@ enum { LOOP = 1, HIERARCHICAL = 2, ORDERED = 4 };
 struct item {
 	struct tw_handle handle;
 	int64_t date_ns;
-	int64_t deadline_ns; /* of the engine, if it was rescheduled */
+	int64_t deadline_ns; /* its deadline by the engine's clock, if it was rescheduled */
 	bool rescheduled;
 	bool pending;
 	atomic_int runs;
@@ -95,7 +96,7 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* Steps the wall clock. No callback is running, and a step back makes none run. */
+/* Steps the wall clock. No callback is running, and a step back makes no timeout run. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;

@@ -6,17 +6,19 @@
  *
  * usage: durable-protocol [--timers 1|2] [--faults 0..3] [--cancels 0..2] [--without RULE]
  *
- * Exit code 0: all properties hold in all states. With --without it is 0 if the search has found
- * what the missing rule breaks, and a shortest trace is printed.
+ * Exit code 0: all properties hold in all states. With --without, the search must find a property
+ * that is broken without that rule. Then the exit code is 0, and a shortest trace is printed.
  *
  * The model is simpler than the protocol:
  *
  * - A run ends its timer. There are no retries, dead letters, keys, moves, kinds or pauses of
  * kinds.
  * - A batch has at most one operation for each timer. A claim takes all free rows.
- * - A timer that a process schedules is due soon. Timers that a third program writes are free rows.
- * - Heartbeats that come in time are no steps. A pause beyond the session's time ends the lease at
- *   once. From then on the session may expire at any moment, or be renewed before it does.
+ * - A timer that a process schedules is due soon. Timers that another program writes into the table
+ *   are free rows.
+ * - Heartbeats that come in time are no steps. If a process pauses for longer than its session's
+ *   time, its lease ends at once. From then on the session may expire at any moment, or be renewed
+ *   before it does.
  * - At most one request of each process can be left over after a broken connection, and take effect
  *   later.
  * - The reply to a request comes with its commit, unless the connection breaks. A later reply would

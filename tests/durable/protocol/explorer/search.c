@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Adds the states that follow from a state. Returns true if a step broke a property. */
+/* Adds the states that one step from a state leads to. Returns true if a step broke a property. */
 static bool follow(struct table *table, uint32_t number, struct steps *steps, struct found *found)
 {
 	bool rests = true;
@@ -47,7 +47,7 @@ void search_all(struct table *table, struct found *ret_found)
 
 enum known {
 	KNOWN_NOT = 0,
-	KNOWN_SEEN = 1, /* seen in this walk */
+	KNOWN_SEEN = 1, /* the state was seen in this walk */
 	KNOWN_ENDS = 2,
 };
 
@@ -57,7 +57,7 @@ struct walk {
 	bool changed;
 };
 
-/* Lists the states that follow by steps which happen by themselves. Returns how many. */
+/* Lists the states that a step which happens by itself leads to. Returns how many. */
 static int sure_of(const struct table *table, uint32_t number, uint32_t *ret_numbers)
 {
 	static struct steps steps;
@@ -97,8 +97,8 @@ static void ends(struct walk *walk, uint32_t number)
 }
 
 /*
- * Marks states from which rest can be reached. A state on a circle may need another walk, so this
- * returns whether anything changed.
+ * Marks the states from which a state of rest can be reached. If states form a circle, one walk may
+ * not be enough. Returns whether it marked any state.
  */
 static bool walk_all(struct walk *walk)
 {

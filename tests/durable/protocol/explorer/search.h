@@ -11,15 +11,21 @@
 #include "steps.h"
 
 struct found {
-	enum property property; /* PROPERTY_NONE: all properties hold */
-	/* the state in which it broke, or from which the last step broke it */
+	enum property property; /* the property that is broken; PROPERTY_NONE: all hold */
+	/* the state in which the property is broken, or in which the step that broke it begins */
 	uint32_t state;
 	bool in_step;
 };
 
-/* Checks the properties of all steps, and of all states in which nothing more happens. */
+/*
+ * Checks the properties of all steps, and of all states of rest: from these no step happens by
+ * itself.
+ */
 void search_all(struct table *table, struct found *ret_found);
-/* Checks that such a state can be reached from each state, without faults and without users. */
+/*
+ * Checks that from each state a state of rest can be reached without faults and without steps of
+ * users.
+ */
 void search_ends(const struct table *table, struct found *ret_found);
 
 #endif

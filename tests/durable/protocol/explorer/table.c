@@ -29,7 +29,7 @@ static uint64_t hash(const struct packed *packed)
 	return ret * UINT64_C(0xbf58476d1ce4e5b9) >> 16;
 }
 
-/* Returns the place of the hash that has the state, or a free one. */
+/* Returns the place in the hash that has the state or, if none has it, a free place. */
 static uint64_t place_of(const struct table *table, const struct packed *packed)
 {
 	uint64_t place = hash(packed) & table->mask;
@@ -40,7 +40,7 @@ static uint64_t place_of(const struct table *table, const struct packed *packed)
 	return place;
 }
 
-/* Grows the table; at least half of the hash's places stay free. */
+/* Grows the table so that at least half of the hash's places are free. */
 static void grow(struct table *table, uint32_t room)
 {
 	table->room = room;

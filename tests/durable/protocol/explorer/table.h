@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All states that were found, each once, in the order in which they were found. */
+/*
+ * The table of all states that were found. Each is in it once, in the order in which they were
+ * found.
+ */
 #ifndef PROTOCOL_TABLE_H
 #define PROTOCOL_TABLE_H
 
@@ -9,8 +12,9 @@
 
 struct table {
 	struct packed *states;
-	uint32_t *parents; /* the state from which each was found first */
-	uint32_t *places;  /* the hash: the number of a state, or TABLE_NONE */
+	uint32_t *parents; /* for each state, the one from which it was found first */
+	/* the places of the hash, each with the number of a state or TABLE_NONE */
+	uint32_t *places;
 	uint32_t count, room;
 	uint64_t mask;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the steps to a state. The table has only states, so this searches for each step again. */
+/*
+ * Prints the steps to a state. The table has only states and no steps, so this finds each step
+ * again.
+ */
 #include "explorer/trace.h"
 
 #include "options.h"
@@ -115,8 +118,9 @@ static void next_print(int number, const struct state *from, const struct next *
 }
 
 /*
- * Finds and prints the step that leads to state `child`. `state` keeps its own names of processes
- * and sessions.
+ * Finds and prints the step that leads to state `child`. The table numbers processes and sessions
+ * anew in each state (same.h). In `state` they keep their numbers, so that the trace names them
+ * alike.
  */
 static void found_again(const struct table *table, int number, uint32_t child, struct state *state)
 {
