@@ -178,7 +178,7 @@ static TWI_WORKER_ONLY struct twi_node *list_by_digit(struct twi_node *node, uin
 	uintptr_t sorted = 0;
 	uintptr_t *sorted_end = &sorted;
 
-	for (size_t digit = 0; digit < DIGITS; digit++)
+	for (size_t digit = DIGITS; digit-- > 0;)
 		end[digit] = &first[digit];
 	while (node != NULL) {
 		struct twi_node *next = (struct twi_node *)node->place;

@@ -4,7 +4,8 @@
  * sees everything that a node's producer wrote (E1, E2).
  *
  * Seen to fail with these defects: the link's store relaxed; each of the three loads of the link
- * relaxed; the exchange of the head relaxed; the exchange split into load and store.
+ * relaxed; the exchange of the head relaxed; the exchange split into load and store; a count that
+ * follows a link relaxed, or counts nothing.
  */
 #include "model.h"
 #include "queue/mpsc.h"
@@ -114,3 +115,27 @@ MODEL_HARNESS(ingress_2x3, .proves = "2 producers of 3 nodes: none lost, each in
 MODEL_HARNESS(ingress_3x2, .proves = "3 producers of 2 nodes: none lost, each in order",
 	      .setup = begin, .thread = {first_of_three, second_of_three, third_of_three, consume},
 	      .finish = drain_3x2, .preemptions = 2, .weak = 1, .random_runs = 5000);
+
+/* The consumer counts the nodes that it could take (a dump). */
+static void produce_one(void)
+{
+	produce(0, 1);
+}
+
+static void count(void)
+{
+	MODEL_CHECK(twi_mpsc_count_sc(&out) <= 1);
+}
+
+static void counted_all(void)
+{
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == 1);
+	produce(1, NODES);
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == 1 + NODES);
+	MODEL_CHECK(take());
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == NODES);
+}
+
+MODEL_HARNESS(ingress_count, .proves = "a count goes no further than what was pushed",
+	      .setup = begin, .thread = {produce_one, count}, .finish = counted_all,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);

@@ -552,3 +552,19 @@ static void reborn_due(void)
 MODEL_HARNESS(chain_reborn_ran, .proves = "nor when the chain is to run next", .setup = open_reborn,
 	      .thread = {reborn_due, turn, get_old}, .finish = world_close, .preemptions = 1,
 	      .weak = 1, .random_runs = 1000);
+
+/* The same, and the old timeout's block becomes the chain's second one. */
+static void reborn_second(void)
+{
+	struct probe *third = &one;
+
+	world_schedule(third, &bare_kind, TW_NEVER);
+	(void)tw_cancel(third->handle);
+	(void)tw_cancel(two.handle);
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &one, &one.handle) == 0);
+	MODEL_CHECK(twi_node_of_handle(one.handle)->arg == two.handle.node);
+}
+
+MODEL_HARNESS(chain_reborn_second, .proves = "nor what its second block has", .setup = open_reborn,
+	      .thread = {reborn_second, get_old}, .finish = world_close, .preemptions = 2,
+	      .weak = 1, .random_runs = 1000);
