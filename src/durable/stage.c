@@ -53,7 +53,10 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 
 void twi_stage_begin(struct tw_durable *set)
 {
-	/* E103: a caller that waits from now on is seen before the next sleep. */
+	/*
+	 * E103: a caller that waits from now on is seen before the next sleep. An exchange, because
+	 * it acquires the push of the caller whose mark it takes away.
+	 */
 	(void)twi_exchange_seq_cst(&set->urgent, 0);
 }
 

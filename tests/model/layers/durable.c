@@ -9,7 +9,8 @@
  *
  * Seen to fail with these defects: a step of the state word without its release, or without its
  * acquire (durable_move, durable_commit); the table of staged timers without its release or its
- * acquire (durable_find).
+ * acquire (durable_find); the mark of a caller that waits cleared by load and store
+ * (durable_urgent).
  */
 #include "durable/file/claim.h"
 #include "durable/request.h"
