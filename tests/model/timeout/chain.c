@@ -12,7 +12,7 @@
  * an executor; in two steps; that does not look for a cancel; a cancel of a run without release, or
  * in two steps; an argument whose later owner is not seen; blocks given back before the state word
  * says so; no push, or no look after it; two pushes; queues that stop does not empty a second time;
- * the executors' count relaxed.
+ * the executors' count relaxed; a chain's block that has a new field before its new generation.
  */
 #include "world.h"
 
