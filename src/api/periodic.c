@@ -228,7 +228,6 @@ int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const struct tw_
 	chain = twi_pool_take_warm(&thread->stock);
 	if (chain == NULL)
 		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
-	chain->scheduled_ns = wall_ns;
 	twi_chain_begin(chain, &date, arg, 0);
 	error = twi_chain_schedule(engine, thread, twi_wall_first_ns(&engine->worker), kind, chain,
 				   ret_handle);

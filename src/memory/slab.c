@@ -253,8 +253,11 @@ void twi_slab_inherit(void)
 			continue;
 		count++;
 		slab->inherited_count = carved_count(slab);
-		if (slab->inherited_count == 0 && slab != twi_load_relaxed(&current_slab))
-			twi_depot_push(&spare_slabs, &slab->spare);
+		/*
+		 * Which slabs were spare is not known any more. A slab that is used up, or that is
+		 * current until then, costs slab_install() one more step when it is taken.
+		 */
+		twi_depot_push(&spare_slabs, &slab->spare);
 	}
 	twi_store_relaxed(&slab_count, count); /* RELAXED: as above. */
 }

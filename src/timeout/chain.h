@@ -45,8 +45,8 @@ _Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node
 	       "a stale reader finds atomics");
 
 /*
- * The mode of a chain that waits for a date of the wall clock (expiry/wall.h). It has one run, and
- * period_ns is the date. Users cannot set this mode.
+ * The mode of a chain that waits for a date of the wall clock (expiry/wall.h). It has one run,
+ * period_ns is the date, and scheduled_ns is not used. Users cannot set this mode.
  */
 #define TWI_RULE_WALL UINT32_C(0xff)
 
@@ -110,7 +110,10 @@ static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 	return twi_node_arg(node);
 }
 
-/* Turns a block into a new chain. The caller has set scheduled_ns, the time of the first run. */
+/*
+ * Turns a block into a new chain. If it has no date, the caller has set scheduled_ns, the time of
+ * the first run.
+ */
 static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)
 {

@@ -174,22 +174,21 @@ static TWI_WORKER_ONLY struct twi_node *list_by_digit(struct twi_node *node, uin
 						      unsigned shift)
 {
 	uintptr_t first[DIGITS];
-	uintptr_t *end[DIGITS];
+	uintptr_t *end[DIGITS] = {NULL};
 	uintptr_t sorted = 0;
 	uintptr_t *sorted_end = &sorted;
 
-	for (size_t digit = 0; digit < DIGITS; digit++)
-		end[digit] = &first[digit];
 	while (node != NULL) {
 		struct twi_node *next = (struct twi_node *)node->place;
 		size_t digit = ((twi_node_sequence(node) - least) >> shift) % DIGITS;
+		uintptr_t *link = end[digit] != NULL ? end[digit] : &first[digit];
 
-		*end[digit] = (uintptr_t)node;
+		*link = (uintptr_t)node;
 		end[digit] = &node->place;
 		node = next;
 	}
 	for (size_t digit = 0; digit < DIGITS; digit++) {
-		if (end[digit] == &first[digit])
+		if (end[digit] == NULL)
 			continue;
 		*sorted_end = first[digit];
 		sorted_end = end[digit];

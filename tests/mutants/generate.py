@@ -4,7 +4,7 @@
     relaxed, acquire, release, acq_rel   an ordered access made weaker
     split     a read-modify-write in two steps, a load and a store
     drop      a protocol step is removed
-    swap      a protocol step that has an order is exchanged with its neighbour
+    swap      a protocol step that has an order is exchanged with its neighbour, unless C11 permits it anyway
     late      a check that returns is moved after the protocol step that it guards
     always, never    a condition on shared state is replaced by true or false
     operand   one side of && or || is removed, if one side depends on shared state
@@ -233,6 +233,24 @@ class Generator:
                 return True
         return False
 
+    def unordered(self, source, first, second):
+        """Whether C11 itself permits to exchange the two, so that no thread can rely on their order. A plain
+        store may come before a release store that precedes it, and after an acquire load that follows it, if
+        neither of the two uses what the other one changes. The original may then run as the mutant does.
+        """
+        texts = [one_line(code_of(source, statement.span)) for statement in (first, second)]
+        # Only statements without further calls and changes, so that all that they use is in their text.
+        if re.search(r"\+\+|--", " ".join(texts)):
+            return False
+        plain = [re.fullmatch(r"(\w+(?:(?:->|\.)\w+)+) [|+\-&]?= ([^()=]*);", text) for text in texts]
+        store = re.fullmatch(r"twi_store_release\(&([\w.>\-]+), ([^()]*)\);", texts[0])
+        load = re.fullmatch(r"([\w.>\-]+) = twi_load_acquire\(&([\w.>\-]+)\);", texts[1])
+        if store and plain[1]:
+            return not uses(store[1], plain[1][1]) and not set(words_of(plain[1][1])) & set(words_of(store[2]))
+        if plain[0] and load:
+            return not uses(f"{load[1]} {load[2]}", plain[0][1]) and not uses(f"{plain[0][1]} {plain[0][2]}", load[1])
+        return False
+
     def is_silent(self, source, statement):
         match = re.match(r"\s*(\w+)", code_of(source, statement.span))
         return bool(match and SILENT.fullmatch(match[1]))
@@ -250,7 +268,7 @@ class Generator:
         for first, second in zip(steps, steps[1:]):
             both = self.is_plain(source, first) and self.is_plain(source, second)
             orders = self.orders(source, first) or self.orders(source, second)
-            if both and orders and not self.apart(source, first, second):
+            if both and orders and not self.apart(source, first, second) and not self.unordered(source, first, second):
                 a, b = (source.text[slice(*s.span)] for s in (first, second))
                 yield self.make(source, function, "swap", f"{a} {b}", [(*first.span, b), (*second.span, a)])
         for at, guard in enumerate(steps):
@@ -324,6 +342,15 @@ class Generator:
                 what = f"{code[first:last].strip()} of {code[start:end].strip()}"
                 edit = (span[0] + begin, span[0] + finish, " " if at > 0 else "")
                 yield self.make(source, function, "operand", what, [edit])
+
+
+def words_of(text):
+    return re.findall(r"[A-Za-z_]\w*", text)
+
+
+def uses(text, place):
+    """Whether the text may use the place: it has the place's last name, that of a field or of a local."""
+    return words_of(place)[-1] in words_of(text)
 
 
 def sequential(source):

@@ -6,6 +6,7 @@
  */
 #include "fixture.h"
 #include "slowdown.h"
+#include "wheel/sorted.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -30,6 +31,29 @@ static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 		(void)twi_node_begin(node[i], NULL, NULL, NULL, deadline_ns);
 		twi_wheel_insert(fixture.wheel, node[i]);
 	}
+}
+
+/* The check must report a run that is out of order, and nodes that do not know their places. */
+Test(ordered, the_judge_sees_damage_to_the_run)
+{
+	static struct twi_sorted sorted;
+	uint64_t count = 0;
+
+	wheel_open(&fixture, 64);
+	twi_sorted_init(&sorted);
+	for (uint64_t i = 0; i < 4; i++)
+		twi_sorted_add(&sorted, wheel_node(&fixture, 1), 40 - 10 * i);
+	twi_sorted_sort(&sorted);
+	cr_assert(twi_sorted_check(&sorted, &count) == NULL);
+	cr_assert_eq(count, 4);
+	sorted.entry[2].since -= 11;
+	cr_assert(twi_sorted_check(&sorted, &count) != NULL, "a run out of order");
+	sorted.entry[2].since += 11;
+	sorted.entry[2].node->place += TWI_BLOCK_BYTES;
+	cr_assert(twi_sorted_check(&sorted, &count) != NULL, "a wrong place");
+	sorted.entry[2].node->place -= TWI_BLOCK_BYTES;
+	cr_assert(twi_sorted_check(&sorted, &count) == NULL);
+	wheel_close(&fixture);
 }
 
 static void take_in_order(void *context, struct twi_node *taken)

@@ -2,9 +2,11 @@
 /*
  * Timeouts with a date. One harness: two threads create the state (struct twi_wall) that the first
  * date of an engine needs (E110). The others: the worker's sleep against a step of the wall clock
- * (E8). If the worker misses a step, it sleeps for ever and the timeout stays pending.
+ * (E8). If the worker misses a step, it sleeps for ever and the timeout stays pending. The steps are
+ * those of a virtual clock, and those that the watch of the system's clock reports (thread/step.h).
  *
- * Seen to fail with this defect: twi_wall_of() loads the pointer to that state relaxed.
+ * Seen to fail with these defects: twi_wall_of() loads the pointer to that state relaxed; the watch
+ * counts a step, or looks at `open`, by a weaker access; the watch wakes no worker.
  */
 #include "expiry/wall.h"
 #include "world.h"
@@ -87,3 +89,74 @@ MODEL_HARNESS(wall_made, .proves = "two threads schedule the first date of an en
 MODEL_HARNESS(wall_cancel, .proves = "a cancel against the look, a step and the run",
 	      .setup = open_date, .thread = {cancel, step_once}, .worker = world_work,
 	      .finish = ran_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
+
+/*
+ * The watch of the system's wall clock. A thread of the harness stands for the watch's thread, so
+ * these two replace the library's functions.
+ */
+static _Atomic(struct twi_step_watch *) watch;
+static _Atomic int64_t system_wall_ns;
+static struct twi_clock_ops system_ops;
+
+int __wrap_twi_step_watch_start(struct twi_step_watch *started, void (*stepped)(void *context),
+				void *context);
+void __wrap_twi_step_watch_end(struct twi_step_watch *ended);
+
+int __wrap_twi_step_watch_start(struct twi_step_watch *started, void (*stepped)(void *context),
+				void *context)
+{
+	started->stepped = stepped;
+	started->context = context;
+	twi_store_seq_cst(&watch, started);
+	return 0;
+}
+
+void __wrap_twi_step_watch_end(struct twi_step_watch *ended)
+{
+	MODEL_CHECK(twi_load_relaxed(&watch) == ended);
+}
+
+static int64_t system_wall(struct tw_clock *clock)
+{
+	(void)clock;
+	return twi_load_seq_cst(&system_wall_ns);
+}
+
+/* The time is virtual, and the wall clock is the system's. */
+static void open_watched(void)
+{
+	open_starting();
+	system_ops = *world.clock->ops;
+	system_ops.wall_ns = system_wall;
+	system_ops.wall_steps = NULL;
+	world.clock->ops = &system_ops;
+}
+
+static void schedule_date(void)
+{
+	MODEL_CHECK(tw_schedule_wall(world.engine, DATE_NS, &probe_kind, &one, NULL) == 0);
+}
+
+static void open_watched_date(void)
+{
+	open_watched();
+	schedule_date();
+}
+
+/* The watch reports a step if it has begun. If not, whoever begins it reads the clock afterwards. */
+static void step_system(void)
+{
+	struct twi_step_watch *begun;
+
+	twi_store_seq_cst(&system_wall_ns, DATE_NS);
+	begun = twi_load_seq_cst(&watch);
+	if (begun != NULL)
+		begun->stepped(begun->context);
+}
+
+MODEL_HARNESS(wall_watch, .proves = "the worker's sleep against a step of the system's clock",
+	      .setup = open_watched_date, .thread = {step_system}, .worker = world_work,
+	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(wall_watch_made, .proves = "the same while the first date is scheduled",
+	      .setup = open_watched, .thread = {schedule_date, step_system}, .worker = world_work,
+	      .finish = one_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

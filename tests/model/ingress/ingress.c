@@ -7,7 +7,8 @@
  * - twi_mpsc_push_chain_mp() stores the link `next` relaxed;
  * - twi_mpsc_take_sc() makes any one of its three loads of `next` relaxed;
  * - the exchange of the head is relaxed;
- * - the exchange of the head is a load and a store.
+ * - the exchange of the head is a load and a store;
+ * - twi_mpsc_count_sc() follows a link relaxed, or counts nothing.
  */
 #include "model.h"
 #include "queue/mpsc.h"
@@ -120,3 +121,27 @@ MODEL_HARNESS(ingress_2x3, .proves = "2 producers of 3 nodes: none lost, each in
 MODEL_HARNESS(ingress_3x2, .proves = "3 producers of 2 nodes: none lost, each in order",
 	      .setup = begin, .thread = {first_of_three, second_of_three, third_of_three, consume},
 	      .finish = drain_3x2, .preemptions = 2, .weak = 1, .random_runs = 5000);
+
+/* The consumer counts the nodes that it could take (a dump). */
+static void produce_one(void)
+{
+	produce(0, 1);
+}
+
+static void count(void)
+{
+	MODEL_CHECK(twi_mpsc_count_sc(&out) <= 1);
+}
+
+static void counted_all(void)
+{
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == 1);
+	produce(1, NODES);
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == 1 + NODES);
+	MODEL_CHECK(take());
+	MODEL_CHECK(twi_mpsc_count_sc(&out) == NODES);
+}
+
+MODEL_HARNESS(ingress_count, .proves = "a count goes no further than what was pushed",
+	      .setup = begin, .thread = {produce_one, count}, .finish = counted_all,
+	      .preemptions = 2, .weak = 2, .random_runs = 500);

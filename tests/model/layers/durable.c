@@ -11,7 +11,8 @@
  * Seen to fail with these defects:
  * - twi_durable_swap() is without release, or without acquire (durable_move, durable_commit);
  * - twi_slot_take() puts a timer into `set->slots` without release, or twi_timer_find() loads it
- *   without acquire (durable_find).
+ *   without acquire (durable_find);
+ * - twi_stage_begin() clears the mark of a caller that waits by a load and a store (durable_urgent).
  */
 #include "durable/file/claim.h"
 #include "durable/request.h"

@@ -338,14 +338,25 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	return load_from(object, answer[explore_weak(count)], order, pc);
 }
 
-/* Lists the places where a new store may be put, the last in modification order first. */
-static unsigned places_list(const struct atomic_object *object, unsigned from, unsigned *ret_place)
+/* Whether a sequentially consistent store may be put at `at`, before the later accesses. */
+static bool place_stands(const struct atomic_object *object, unsigned at)
 {
+	struct standing standing = object_store_standing(object, at);
+
+	return order_allows(&standing.before, &standing.after);
+}
+
+/* Lists the places where a new store may be put, the last in modification order first. */
+static unsigned places_list(const struct atomic_object *object, atomic_order order,
+			    unsigned *ret_place)
+{
+	bool any_order = order == __ATOMIC_SEQ_CST && order_open();
+	unsigned from = floor_of(object, &fiber_self()->now, any_order ? __ATOMIC_RELEASE : order);
 	unsigned count = 0;
 
 	ret_place[count++] = object->count;
 	for (unsigned at = object->count - 1; at > from; at--) {
-		if (!object->store[at].reads_previous)
+		if (!object->store[at].reads_previous && (!any_order || place_stands(object, at)))
 			ret_place[count++] = at;
 	}
 	return count;
@@ -363,7 +374,7 @@ void atomic_store_at(void *address, size_t bytes, uint64_t value, atomic_order o
 		return;
 	}
 	object = access_begin(address, bytes, true, pc);
-	count = places_list(object, floor_of(object, &fiber_self()->now, order), place);
+	count = places_list(object, order, place);
 	taken = place[explore_weak(count)];
 	trace_access("store", address, order, value, object->count - taken, pc);
 	(void)store_put(object, taken, value, order);

@@ -30,18 +30,26 @@ void object_load_order(struct atomic_object *object, unsigned at)
 	order_add(&standing.before, &standing.after, false, &object->store[at].readers);
 }
 
+struct standing object_store_standing(const struct atomic_object *object, unsigned at)
+{
+	struct standing standing = {.before = order_before(&fiber_self()->now)};
+
+	order_join(&standing.before, &object->forgotten);
+	for (unsigned i = 0; i < object->count; i++) {
+		struct order_set *side = i < at ? &standing.before : &standing.after;
+
+		order_join(side, &object->store[i].writer);
+		order_join(side, &object->store[i].readers);
+	}
+	return standing;
+}
+
 void object_store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer)
 {
-	struct order_set none = {{0}};
-	struct order_set before;
+	struct standing standing;
 
 	if (!order_open())
 		return;
-	before = order_before(&fiber_self()->now);
-	order_join(&before, &object->forgotten);
-	for (unsigned i = 0; i < at; i++) {
-		order_join(&before, &object->store[i].writer);
-		order_join(&before, &object->store[i].readers);
-	}
-	order_add(&before, &none, true, ret_writer);
+	standing = object_store_standing(object, at);
+	order_add(&standing.before, &standing.after, true, ret_writer);
 }

@@ -50,6 +50,9 @@ struct standing {
 
 struct standing object_standing(const struct atomic_object *object, unsigned at);
 
+/* The same for a store that would be put at `at`. */
+struct standing object_store_standing(const struct atomic_object *object, unsigned at);
+
 /* Records a sequentially consistent load, or a failed compare-and-swap. */
 void object_load_order(struct atomic_object *object, unsigned at);
 

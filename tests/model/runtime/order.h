@@ -6,7 +6,8 @@
  * The order must agree with happens-before and with each object's modification order. So a load
  * comes after the store that it reads, after all older stores, and after the loads that read an
  * older store. It comes before all newer stores, and before the loads that read a newer store. A
- * load may read an old store if these rules make no circle.
+ * load may read an old store, and a store may be put before a newer one, if these rules make no
+ * circle.
  */
 #ifndef MODEL_ORDER_H
 #define MODEL_ORDER_H

@@ -21,7 +21,8 @@
  * - again_far() does not push the node, or pushes it although it is queued;
  * - again_far() does not read the deadline again after its push;
  * - twi_worker_finish() does not empty the queues a second time;
- * - in_flight_end() counts the executors' runs (`in_flight`) down relaxed.
+ * - in_flight_end() counts the executors' runs (`in_flight`) down relaxed;
+ * - twi_chain_begin() writes a field of the chain's block before the block's new generation.
  */
 #include "world.h"
 
@@ -568,4 +569,20 @@ static void reborn_due(void)
 
 MODEL_HARNESS(chain_reborn_ran, .proves = "nor when the chain is to run next", .setup = open_reborn,
 	      .thread = {reborn_due, turn, get_old}, .finish = world_close, .preemptions = 1,
+	      .weak = 1, .random_runs = 1000);
+
+/* The same, and the old timeout's block becomes the chain's second one. */
+static void reborn_second(void)
+{
+	struct probe *third = &one;
+
+	world_schedule(third, &bare_kind, TW_NEVER);
+	(void)tw_cancel(third->handle);
+	(void)tw_cancel(two.handle);
+	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &one, &one.handle) == 0);
+	MODEL_CHECK(twi_node_of_handle(one.handle)->arg == two.handle.node);
+}
+
+MODEL_HARNESS(chain_reborn_second, .proves = "nor what its second block has", .setup = open_reborn,
+	      .thread = {reborn_second, get_old}, .finish = world_close, .preemptions = 2,
 	      .weak = 1, .random_runs = 1000);

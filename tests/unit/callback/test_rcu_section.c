@@ -6,7 +6,8 @@
  *
  * Seen to fail with these defects: the worker does not wait for a grace period (the first two
  * tests); a child may register fork handlers after a fork without them, and its own fork then
- * hangs.
+ * hangs; a call leaves an RCU
+ * section open.
  */
 #include "asleep.h"
 #include "child.h"
@@ -17,6 +18,12 @@
 #include <urcu-bp.h>
 
 #define SHORT_NS (50 * NS_PER_MS)
+
+static void on_nothing(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
 
 Test(rcu_section, stop_waits_for_the_callers_own)
 {
@@ -104,4 +111,30 @@ Test(rcu_section, destroy_with_a_virtual_clock_waits_for_others)
 	check_int(pthread_join(thread, &result), 0);
 	check_true(result == &fixture);
 	check_int(tw_clock_destroy(fixture.clock), 0);
+}
+
+/* The owner of two loops. For the first loop's timeout it must look again whether it owns that loop
+ * too, and does so inside a section. */
+Test(rcu_section, the_owner_of_two_loops_leaves_its_own)
+{
+	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_nothing, NULL);
+	struct tw_handle handles[2];
+	struct fixture loops[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct tw_options options = fixture_options();
+
+		options.flags = TW_ENGINE_LOOP;
+		fixture_open(&loops[i], &options);
+		handles[i] = must_schedule(loops[i].engine, NS_PER_S, &owned, NULL);
+	}
+	for (int i = 0; i < 2; i++) {
+		check_int(tw_reschedule(handles[i], NS_PER_MS), TW_RESCHEDULE_DONE);
+		check_int(urcu_bp_read_ongoing(), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		check_int(tw_cancel(handles[i]), TW_CANCEL_DONE);
+		check_int(urcu_bp_read_ongoing(), 0);
+		fixture_close(&loops[i]);
+	}
 }

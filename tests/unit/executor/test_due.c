@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A dispatched timeout has run, and its node serves another dispatched timeout that has not. A
- * second run of the first must return stale.
+ * second run of the first must return stale. If the hook has run a timeout that it then does not
+ * accept, the engine must not put back the node's next timeout instead.
  *
- * Seen to fail with this defect: tw_due_run checks only the state, and not the generation.
+ * Seen to fail with these defects: tw_due_run, or the engine's put-back, checks only the state, and
+ * not the generation.
  */
 #include "probe.h"
 
@@ -49,5 +51,54 @@ Test(due, a_second_run_is_stale_in_the_nodes_next_life)
 	check_int(tw_due_run(&first), -ESTALE);
 	check_int(first_runs, 1);
 	check_int(tw_due_run(&next), 0);
+	fixture_close(&fixture);
+}
+
+static struct fixture other;
+static struct tw_due other_next;
+static atomic_int other_runs;
+
+/* Runs the timeout. Then its node becomes a timeout of another engine, whose executor keeps it.
+ * Then rejects the first timeout. */
+static size_t run_and_reject(void *context, const struct tw_due *due, size_t count)
+{
+	(void)context;
+	check_int(count, 1);
+	check_int(tw_due_run(due), 0);
+	for (int i = 0; i < TRIES; i++) {
+		other_next = dispatched(&other, &other_runs);
+		if (other_next.handle.node == due->handle.node)
+			break;
+		check_int(tw_due_run(&other_next), 0);
+	}
+	atomic_store(&other_runs, 0);
+	return 0;
+}
+
+static void loop_open(struct fixture *fixture, tw_dispatch_hook *hook)
+{
+	struct tw_options options = fixture_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	options.dispatch = hook;
+	options.rejection = TW_REJECTION_REQUEUE;
+	fixture_open(fixture, &options);
+	check_int(tw_engine_start(fixture->engine), 0);
+}
+
+Test(due, a_rejected_one_that_has_run_is_not_put_back)
+{
+	static atomic_int runs;
+	struct fixture fixture;
+
+	loop_open(&fixture, run_and_reject);
+	loop_open(&other, keep);
+	must_schedule(fixture.engine, 1, &count_kind, &runs);
+	fixture_advance(&fixture, 2 * fixture.tick_ns);
+	check_int(runs, 1);
+	check_int(tw_timeout_state(other_next.handle), TW_STATE_EXPIRED);
+	check_int(tw_due_run(&other_next), 0);
+	check_int(other_runs, 1);
+	fixture_close(&other);
 	fixture_close(&fixture);
 }

@@ -44,6 +44,54 @@ static void run_until(uv_loop_t *loop, atomic_int *value, int target)
 		uv_run(loop, UV_RUN_ONCE);
 }
 
+/* The engine is in loop mode on the same thread as the libuv loop. Only the callbacks run on
+ * other threads. */
+static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
+{
+	struct tw_options options = fixture_options();
+
+	*scene = (struct scene){.test = pthread_self()};
+	check_int(uv_loop_init(loop), 0);
+	check_int(tw_uv_create(loop, 0, ret_executor), 0);
+	options.flags = TW_ENGINE_LOOP;
+	options.dispatch = tw_uv_dispatch;
+	options.dispatch_context = *ret_executor;
+	check_int(tw_engine_create(&options, &scene->engine), 0);
+	check_int(tw_loop_enter(scene->engine), 0);
+	must_schedule(scene->engine, 1, &scene_kind, scene);
+}
+
+/* Polls until the timeout has been handed to the executor. The work queue does not have it yet. */
+static void same_loop_hand_over(struct scene *scene)
+{
+	int64_t polled;
+
+	while ((polled = tw_engine_poll(scene->engine, 0)) == 0)
+		sleep_ns(NS_PER_MS);
+	check_int(polled, 1);
+	check_int(scene->runs, 0);
+}
+
+/* Comes first, because without it the loop waits for ever in the other tests. */
+Test(executor_uv, a_flush_gives_every_batch)
+{
+	struct tw_uv *executor = NULL;
+	struct scene scene;
+	uv_loop_t loop;
+
+	same_loop_open(&scene, &loop, &executor);
+	same_loop_hand_over(&scene);
+	must_schedule(scene.engine, 1, &scene_kind, &scene);
+	same_loop_hand_over(&scene);
+	check_int(tw_uv_flush(executor), 2);
+	check_int(tw_uv_flush(executor), 0);
+	run_until(&loop, &scene.ended, 2);
+	check_int(scene.runs, 2);
+	check_int(scene.here, 0);
+	engine_stop(&scene, executor);
+	loop_close(&loop, executor);
+}
+
 Test(executor_uv, runs_all_in_its_threads)
 {
 	struct tw_uv *executor = NULL;
@@ -110,36 +158,6 @@ Test(executor_uv, full_queue_loses_no_timeout)
 		engine_stop(&scene, executor);
 		loop_close(&loop, executor);
 	}
-}
-
-/*
- * Opens an engine in loop mode, on the same thread as the libuv loop. Only the callbacks run on
- * other threads.
- */
-static void same_loop_open(struct scene *scene, uv_loop_t *loop, struct tw_uv **ret_executor)
-{
-	struct tw_options options = fixture_options();
-
-	*scene = (struct scene){.test = pthread_self()};
-	check_int(uv_loop_init(loop), 0);
-	check_int(tw_uv_create(loop, 0, ret_executor), 0);
-	options.flags = TW_ENGINE_LOOP;
-	options.dispatch = tw_uv_dispatch;
-	options.dispatch_context = *ret_executor;
-	check_int(tw_engine_create(&options, &scene->engine), 0);
-	check_int(tw_loop_enter(scene->engine), 0);
-	must_schedule(scene->engine, 1, &scene_kind, scene);
-}
-
-/* Polls until the timeout has been handed to the executor. The work queue does not have it yet. */
-static void same_loop_hand_over(struct scene *scene)
-{
-	int64_t polled;
-
-	while ((polled = tw_engine_poll(scene->engine, 0)) == 0)
-		sleep_ns(NS_PER_MS);
-	check_int(polled, 1);
-	check_int(scene->runs, 0);
 }
 
 Test(executor_uv, an_engine_of_the_same_loop)
