@@ -372,6 +372,9 @@ END $$;
 -- batch, so that a late one, over a connection that was given up, is refused.
 CREATE FUNCTION @schema@.claim(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
+DECLARE
+	-- A variable, because a volatile function cannot bound the walk of an index: it would go on through all far timers.
+	until bigint := @schema@.now_ns() + ahead;
 BEGIN
 	PERFORM set_config('synchronous_commit', 'off', true);
 	IF low = '-9223372036854775808' THEN
@@ -382,7 +385,7 @@ BEGIN
 	RETURN QUERY UPDATE @schema@.timer t SET session = s, started = false FROM (
 		SELECT f.serial FROM @schema@.kind k CROSS JOIN LATERAL (
 			SELECT x.serial, x.due, x.place FROM @schema@.timer x
-			WHERE x.session = 0 AND x.kind = k.id AND x.due >= low AND x.due <= @schema@.now_ns() + ahead
+			WHERE x.session = 0 AND x.kind = k.id AND x.due >= low AND x.due <= until
 			ORDER BY x.due, x.place, x.serial LIMIT most FOR UPDATE SKIP LOCKED) AS f
 		WHERE k.id = ANY (known) AND NOT k.paused
 		ORDER BY f.due, f.place, f.serial LIMIT most) AS c

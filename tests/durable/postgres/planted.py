@@ -39,6 +39,7 @@ PLANTED = [
     ("the end of a run in a transaction without a fence", "schema.sql", "AND t.place = finish.place AND t.fence = finish.fence\n",
      "AND t.place = finish.place\n"),
     ("an attempt that is not looked at in a transaction", "schema.sql", "		AND t.attempt = finish.attempt AND t.started;", "		AND t.started;"),
+    ("a claim that reads all far timers", "schema.sql", "x.due >= low AND x.due <= until", "x.due >= low AND x.due <= @schema@.now_ns() + ahead"),
     ("no claim from the beginning", "claim.c", "	if ((size_t)count >= max && now_ns < store->whole_at_ns)", "	if (count > 0)"),
     ("no claim from the beginning in a long series", "claim.c", "(size_t)count >= max && now_ns < store->whole_at_ns",
      "(size_t)count >= max"),
