@@ -141,7 +141,11 @@ static void send_steps(struct steps *steps, int p)
 	}
 }
 
-/* A claim from the beginning helps if a row is free. A quick claim cannot know whether one is. */
+/*
+ * A claim from the beginning helps if a row is free. A quick claim cannot know whether one is. A
+ * look also stands for a claim from the beginning: it sees a free row, and the claim that follows
+ * is committed later, when the row may be another's.
+ */
 static void claim_steps(struct steps *steps, int p)
 {
 	const struct process *process = &steps->from->process[p];
