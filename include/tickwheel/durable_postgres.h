@@ -53,7 +53,8 @@ struct tw_durable_postgres_options {
 	uint64_t session_ns;
 	/** The time between two searches for due timers, in nanoseconds; 10 ms to 1 minute, default
 	 * 1 s. If another process schedules a timer that is due before the next search, the timer
-	 * may be late by this time. */
+	 * may be late by this time. While old snapshots keep many dead rows, timers that a
+	 * transaction commits long after their deadlines may be late by 2 minutes. */
 	uint64_t poll_ns;
 	/** Receives the message of the server or of the connection when something fails, for a log.
 	 * Called on the set's thread, and in tw_durable_open. NULL: messages are ignored. */
@@ -145,7 +146,8 @@ TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgre
 /**
  * Schedules a timer inside the transaction that the connection is in. If the transaction commits,
  * the timer exists; otherwise it never existed. Outside of a transaction, the call is a transaction
- * of its own. A process whose set has the kind claims the timer within `poll_ns`.
+ * of its own. A process whose set has the kind claims the timer within `poll_ns`, or later if old
+ * snapshots keep many dead rows and the transaction ends long after the deadline.
  *
  * Units: those of struct tw_durable_postgres_spec.
  * Threads: one for a connection.

@@ -2,8 +2,8 @@
 /*
  * Claims. If a claim was cut off, the next one goes on at the deadline of its last row. At least
  * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
- * made rows with earlier deadlines. After a new connection the session's rows are read, because the
- * reply to a claim may have been lost.
+ * made rows with earlier deadlines. If that takes long, looks find such rows instead (look.c). After
+ * a new connection the session's rows are read, because the reply to a claim may have been lost.
  */
 #include "durable/postgres/store.h"
 
@@ -19,6 +19,11 @@ static void batch_arguments(struct twi_postgres *store)
 	twi_values_begin(&store->link.values);
 	twi_values_int8(&store->link.values, (int64_t)store->link.session);
 	twi_values_int8(&store->link.values, store->batch + 1);
+}
+
+static bool looks(const struct twi_postgres *store)
+{
+	return store->look.connection != NULL;
 }
 
 static int batch_run(struct twi_postgres *store, enum twi_postgres_sql sql, PGresult **ret)
@@ -93,30 +98,71 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 }
 
 /* Records where the next claim begins, and when it is made. */
-static void next_claim(struct twi_postgres *store, const PGresult *result, size_t max)
+static void next_claim(struct twi_postgres *store, const PGresult *result, bool anew, size_t max)
 {
 	int count = PQntuples(result);
 	int64_t now_ns = twi_link_now_ns();
 
-	if (store->low == INT64_MIN)
+	if (anew)
 		store->whole_at_ns = now_ns + store->poll_ns;
 	store->low = INT64_MIN;
-	if ((size_t)count >= max && now_ns < store->whole_at_ns)
+	if ((size_t)count >= max && (looks(store) || now_ns < store->whole_at_ns))
 		store->low = twi_value_int8(result, count - 1, 2);
 }
 
-static void claim_arguments(struct twi_postgres *store, size_t max)
+/* Gives the rows of a claim, and frees its result. Returns how many there are. */
+static int claim_give(struct twi_postgres *store, PGresult *result, tw_durable_give *give, void *to)
+{
+	int error = rows_give(store, result, give, to), count = PQntuples(result);
+
+	PQclear(result);
+	return error != 0 ? error : count;
+}
+
+/* Claims the rows that the last look found. */
+static int claim_found(struct twi_postgres *store, size_t max, tw_durable_give *give, void *to)
 {
 	struct twi_values *values = &store->link.values;
-	int array;
+	PGresult *found = store->look.found, *result = NULL;
+	int array, asked = 0, error;
 
 	batch_arguments(store);
-	twi_values_int8(values, store->low);
+	array = twi_values_array(values, TWI_TYPE_ARRAY_INT8);
+	for (; asked < PQntuples(found) && (size_t)asked < max; asked++)
+		twi_array_int8(values, array, twi_value_int8(found, asked, 0));
 	twi_values_int8(values, store->link.session_ns / 2);
-	array = twi_values_array(values, TWI_TYPE_ARRAY_INT4);
-	for (size_t i = 0; i < store->kind_count; i++)
-		twi_array_int4(values, array, store->to_server[i]);
+	twi_postgres_kinds_argument(store, values);
+	error = batch_run(store, TWI_POSTGRES_CLAIM_FOUND, &result);
+	if (error != 0)
+		return error;
+	twi_look_claimed(store, asked, PQntuples(result));
+	return claim_give(store, result, give, to);
+}
+
+/*
+ * Claims rows from the beginning, or the recent ones if there are looks. A claim that was cut off
+ * is followed by one from its last row on.
+ */
+static int claim_due(struct twi_postgres *store, size_t max, tw_durable_give *give, void *to)
+{
+	struct twi_values *values = &store->link.values;
+	int64_t sent_ns = twi_link_now_ns();
+	bool first = store->low == INT64_MIN;
+	bool recent = looks(store) && (first || sent_ns >= store->whole_at_ns);
+	PGresult *result = NULL;
+	int error;
+
+	batch_arguments(store);
+	twi_values_int8(values, recent && first ? INT64_MAX : store->low);
+	twi_values_int8(values, store->link.session_ns / 2);
+	twi_postgres_kinds_argument(store, values);
 	twi_values_int4(values, (int32_t)max);
+	error = batch_run(store, recent ? TWI_POSTGRES_CLAIM_RECENT : TWI_POSTGRES_CLAIM, &result);
+	if (error == 0)
+		next_claim(store, result, first || recent, max);
+	if (first && !recent)
+		twi_look_judge(store, sent_ns, error == 0 ? PQntuples(result) : 0);
+	return error != 0 ? error : claim_give(store, result, give, to);
 }
 
 /*
@@ -136,8 +182,7 @@ static int claim_settle(struct twi_postgres *store)
 int twi_postgres_claim(void *to_store, size_t max, tw_durable_give *give, void *to)
 {
 	struct twi_postgres *store = to_store;
-	PGresult *result = NULL;
-	int error = store->link.statements == NULL || store->link.over ? -EAGAIN : 0, count;
+	int error = store->link.statements == NULL || store->link.over ? -EAGAIN : 0;
 
 	if (error == 0 && store->unsettled)
 		error = claim_settle(store);
@@ -145,13 +190,7 @@ int twi_postgres_claim(void *to_store, size_t max, tw_durable_give *give, void *
 		error = held_read(store, give, to);
 	if (error != 0)
 		return error;
-	claim_arguments(store, max);
-	error = batch_run(store, TWI_POSTGRES_CLAIM, &result);
-	if (error != 0)
-		return error;
-	next_claim(store, result, max);
-	error = rows_give(store, result, give, to);
-	count = PQntuples(result);
-	PQclear(result);
-	return error != 0 ? error : count;
+	if (store->look.found != NULL)
+		return claim_found(store, max, give, to);
+	return claim_due(store, max, give, to);
 }

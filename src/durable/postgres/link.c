@@ -55,10 +55,10 @@ void twi_link_free(struct twi_link *link)
  * statement must use an index, because it is for some thousand rows of a table that may have
  * millions. The planner cannot know that: the rows change faster than its statistics.
  */
-static bool limits_set(const struct twi_link *link, PGconn *connection)
+static bool limits_set(const struct twi_link *link, PGconn *connection, int64_t limit_ns)
 {
 	char text[384];
-	long long ms = (long long)(link->session_ns / 4 / MILLISECOND);
+	long long ms = (long long)(limit_ns / MILLISECOND);
 	PGresult *result;
 	bool good;
 
@@ -81,7 +81,7 @@ static void notice_drop(void *to, const PGresult *result)
 }
 
 /* Makes a connection. The user's address comes last, so its settings prevail. */
-static PGconn *connection_make(const struct twi_link *link)
+PGconn *twi_link_make(const struct twi_link *link, int64_t limit_ns)
 {
 	static const char *const names[] = {"fallback_application_name", "connect_timeout",
 					    "dbname", NULL};
@@ -91,7 +91,7 @@ static PGconn *connection_make(const struct twi_link *link)
 	if (connection == NULL)
 		return NULL;
 	(void)PQsetNoticeReceiver(connection, notice_drop, NULL);
-	if (PQstatus(connection) == CONNECTION_OK && limits_set(link, connection))
+	if (PQstatus(connection) == CONNECTION_OK && limits_set(link, connection, limit_ns))
 		return connection;
 	twi_postgres_notify(&link->notice, connection);
 	PQfinish(connection);
@@ -145,9 +145,9 @@ int twi_link_open(struct twi_link *link)
 	if (twi_link_now_ns() < link->connect_at_ns)
 		return -EAGAIN;
 	if (link->statements == NULL)
-		link->statements = connection_make(link);
+		link->statements = twi_link_make(link, link->session_ns / 4);
 	if (link->statements != NULL && link->beats == NULL)
-		link->beats = connection_make(link);
+		link->beats = twi_link_make(link, link->session_ns / 4);
 	if (link->statements != NULL && link->beats != NULL) {
 		warn_unverified(link);
 		link->pause_ns = 0;
@@ -171,6 +171,8 @@ static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns
 	if (!link->wall_known || link->wall_ns < least_ns || link->wall_ns > most_ns)
 		link->wall_ns = least_ns;
 	link->wall_known = true;
+	if (link->trip_ns == 0 || got_ns - sent_ns < link->trip_ns)
+		link->trip_ns = got_ns - sent_ns;
 }
 
 void twi_link_time(struct twi_link *link, int64_t server_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two connections of a store: one for statements, one for heartbeats.
+ * The two connections of a store: one for statements, one for heartbeats. (look.c may have a third
+ * one.)
  *
  * A statement waits for its reply for a quarter of a session at most, and heartbeats go on
  * meanwhile. After that time, and after each failure, the connection is closed, because it is
@@ -29,7 +30,8 @@ struct twi_link {
 	int64_t until_ns; /* CLOCK_BOOTTIME after which no run may begin */
 	int64_t wall_ns;  /* the server's clock minus CLOCK_BOOTTIME */
 	bool wall_known;
-	int64_t piped_ns;                /* when the pipeline began */
+	int64_t trip_ns;  /* the shortest time between a request and its reply; 0: unknown */
+	int64_t piped_ns; /* when the pipeline began */
 	int64_t connect_at_ns, pause_ns; /* the next try to connect, and the pause before it */
 };
 
@@ -40,6 +42,10 @@ int64_t twi_link_now_ns(void);
  * try.
  */
 int twi_link_open(struct twi_link *link);
+/*
+ * Makes a connection whose statements are ended after `limit_ns`. Returns NULL if it cannot.
+ */
+PGconn *twi_link_make(const struct twi_link *link, int64_t limit_ns);
 /* Postpones the next try to connect. */
 void twi_link_pause(struct twi_link *link);
 void twi_link_close(struct twi_link *link);

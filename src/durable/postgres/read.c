@@ -87,9 +87,8 @@ static int one_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool 
 	return error == 1 ? -ENOENT : error;
 }
 
-static void kinds_argument(struct twi_postgres *store)
+void twi_postgres_kinds_argument(const struct twi_postgres *store, struct twi_values *values)
 {
-	struct twi_values *values = &store->link.values;
 	int array = twi_values_array(values, TWI_TYPE_ARRAY_INT4);
 
 	for (size_t i = 0; i < store->kind_count; i++)
@@ -109,7 +108,7 @@ int twi_postgres_near(void *to_store, const struct tw_durable_row *after, int64_
 	twi_values_int8(values, after == NULL ? 0 : (int64_t)after->id.serial);
 	twi_values_int8(values, until_ns);
 	twi_values_int8(values, (int64_t)max);
-	kinds_argument(store);
+	twi_postgres_kinds_argument(store, values);
 	error = rows_give(store, TWI_POSTGRES_NEAR, false, give, to);
 	return error == 1 ? 0 : error;
 }
@@ -158,7 +157,7 @@ int twi_postgres_dead(void *to_store, struct tw_durable_id after, size_t max, tw
 	if (after.serial == 0)
 		id_arguments(store, (struct tw_durable_id){(uint64_t)INT64_MIN, 0});
 	twi_values_int8(&store->link.values, (int64_t)max);
-	kinds_argument(store);
+	twi_postgres_kinds_argument(store, &store->link.values);
 	error = rows_give(store, TWI_POSTGRES_DEAD, true, give, to);
 	return error == 1 ? 0 : error;
 }

@@ -99,10 +99,13 @@ END $$;
 
 -- Frees at most `most` rows of sessions that are over. A session that writes a batch or a heartbeat at this moment is
 -- skipped. If its row stays locked for long, its process hangs in the middle of a batch, and its connection is ended.
-CREATE FUNCTION @schema@.reap(most integer) RETURNS void LANGUAGE plpgsql AS $$
+-- Returns the earliest deadline of the rows, or NULL.
+CREATE FUNCTION @schema@.reap(most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint;
 	freed integer;
+	first bigint;
+	earliest bigint;
 BEGIN
 	FOR s IN SELECT session FROM @schema@.beat WHERE expires <= @schema@.now_ns() ORDER BY session FOR UPDATE SKIP LOCKED LOOP
 		PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;
@@ -118,16 +121,19 @@ BEGIN
 		END IF;
 		-- A heartbeat that waits for the lock then finds the session over.
 		UPDATE @schema@.beat SET expires = 0 WHERE session = s;
-		UPDATE @schema@.timer SET session = 0, started = false WHERE serial IN
-			(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most FOR UPDATE SKIP LOCKED);
-		GET DIAGNOSTICS freed = ROW_COUNT;
+		WITH gone AS (
+			UPDATE @schema@.timer SET session = 0, started = false WHERE serial IN
+				(SELECT serial FROM @schema@.timer WHERE session = s LIMIT most FOR UPDATE SKIP LOCKED) RETURNING due)
+		SELECT count(*), min(due) INTO freed, first FROM gone;
 		most := most - freed;
+		earliest := least(earliest, first);
 		EXIT WHEN most <= 0;
 		-- A transaction has locked the remaining rows. A later call frees them.
 		CONTINUE WHEN EXISTS (SELECT 1 FROM @schema@.timer WHERE session = s);
 		DELETE FROM @schema@.session WHERE id = s;
 		DELETE FROM @schema@.beat WHERE session = s;
 	END LOOP;
+	RETURN earliest;
 END $$;
 
 -- Ends a session. Its rows are free at once.
@@ -372,6 +378,9 @@ END $$;
 -- batch, so that a late one, over a connection that was given up, is refused.
 CREATE FUNCTION @schema@.claim(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
+DECLARE
+	-- A variable, because a volatile function cannot bound the walk of an index: it would go on through all far timers.
+	until bigint := @schema@.now_ns() + ahead;
 BEGIN
 	PERFORM set_config('synchronous_commit', 'off', true);
 	IF low = '-9223372036854775808' THEN
@@ -382,10 +391,35 @@ BEGIN
 	RETURN QUERY UPDATE @schema@.timer t SET session = s, started = false FROM (
 		SELECT f.serial FROM @schema@.kind k CROSS JOIN LATERAL (
 			SELECT x.serial, x.due, x.place FROM @schema@.timer x
-			WHERE x.session = 0 AND x.kind = k.id AND x.due >= low AND x.due <= @schema@.now_ns() + ahead
+			WHERE x.session = 0 AND x.kind = k.id AND x.due >= low AND x.due <= until
 			ORDER BY x.due, x.place, x.serial LIMIT most FOR UPDATE SKIP LOCKED) AS f
 		WHERE k.id = ANY (known) AND NOT k.paused
 		ORDER BY f.due, f.place, f.serial LIMIT most) AS c
+	WHERE t.serial = c.serial RETURNING t.*;
+END $$;
+
+-- The claim while looks from the beginning take long, because an old snapshot keeps dead rows: from `low` or `ahead`
+-- before now on, whichever is earlier. So it passes over few dead rows. A look finds what lies before.
+CREATE FUNCTION @schema@.claim_recent(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
+RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('synchronous_commit', 'off', true);
+	low := least(low, @schema@.now_ns() - ahead, @schema@.reap(10000));
+	RETURN QUERY SELECT * FROM @schema@.claim(s, n, low, ahead, known, most);
+END $$;
+
+-- Claims rows that a look has found. Another session may have claimed, ended or moved them meanwhile.
+CREATE FUNCTION @schema@.claim_found(s bigint, n bigint, serials bigint[], ahead bigint, known integer[])
+RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
+DECLARE
+	until bigint := @schema@.now_ns() + ahead;
+BEGIN
+	PERFORM set_config('synchronous_commit', 'off', true);
+	PERFORM @schema@.batch_begin(s, n, true);
+	RETURN QUERY UPDATE @schema@.timer t SET started = false, session = s FROM (
+		SELECT x.serial FROM @schema@.timer x JOIN @schema@.kind k ON k.id = x.kind
+		WHERE x.serial = ANY (serials) AND x.session + 0 = 0 AND x.due + 0 <= until AND NOT k.paused AND k.id = ANY (known)
+		ORDER BY x.serial FOR UPDATE OF x SKIP LOCKED) AS c
 	WHERE t.serial = c.serial RETURNING t.*;
 END $$;
 

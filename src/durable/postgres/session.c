@@ -12,6 +12,8 @@
 
 enum {
 	SERVER_LEAST = 130000,
+	/* How often the store sees whether a look's reply is there. */
+	LOOK_POLL_NS = 10000000,
 };
 
 static int session_begin(struct twi_postgres *store)
@@ -76,6 +78,14 @@ static int connect_all(struct twi_postgres *store)
 	return error;
 }
 
+/* Returns when the next heartbeat is due, or the reply of a look may be there. */
+static int64_t next_step_ns(const struct twi_postgres *store)
+{
+	int64_t reply_ns = store->look.waits ? twi_link_now_ns() + LOOK_POLL_NS : INT64_MAX;
+
+	return reply_ns < store->link.beat_at_ns ? reply_ns : store->link.beat_at_ns;
+}
+
 int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 {
 	struct twi_postgres *store = to;
@@ -85,6 +95,7 @@ int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 
 	twi_link_beat(link);
 	twi_link_beat_wait(link);
+	twi_look_step(store);
 	cut = error != 0 || link->statements == NULL || link->session == 0 || link->over;
 	*ret_session = (struct tw_durable_session){
 		.number = link->session,
@@ -92,7 +103,7 @@ int twi_postgres_beat(void *to, struct tw_durable_session *ret_session)
 		.until_ns = link->until_ns,
 		.wall_ns = link->wall_ns,
 		.ahead_ns = link->session_ns / 2,
-		.beat_at_ns = cut ? link->connect_at_ns : link->beat_at_ns,
+		.beat_at_ns = cut ? link->connect_at_ns : next_step_ns(store),
 		.claim_at_ns = store->whole_at_ns,
 	};
 	return final(error) || (error != 0 && link->session == 0) ? error : 0;

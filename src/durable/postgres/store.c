@@ -48,6 +48,18 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 	[TWI_POSTGRES_DROP] = "SELECT * FROM @.op_drop($1, $2, $3, $4)",
 	[TWI_POSTGRES_CLAIM] = "SELECT " COLUMNS " FROM @.claim($1, $2, $3, $4, $5, $6) "
 			       "ORDER BY due, place, serial",
+	[TWI_POSTGRES_CLAIM_RECENT] =
+		"SELECT " COLUMNS " FROM @.claim_recent($1, $2, $3, $4, $5, $6) "
+		"ORDER BY due, place, serial",
+	[TWI_POSTGRES_CLAIM_FOUND] = "SELECT " COLUMNS " FROM @.claim_found($1, $2, $3, $4, $5) "
+				     "ORDER BY due, place, serial",
+	/* The time is a query of its own, so that it can bound the walk of the index. */
+	[TWI_POSTGRES_LOOK] =
+		"SELECT l.* FROM @.kind k CROSS JOIN LATERAL (SELECT serial, due, place FROM "
+		"@.timer WHERE session = 0 AND kind = k.id AND (due, place, serial) > "
+		"($1::bigint, $2::bigint, $3::bigint) AND due <= (SELECT @.now_ns()) "
+		"ORDER BY due, place, serial LIMIT $5) AS l WHERE k.id = ANY ($4) AND NOT "
+		"k.paused ORDER BY l.due, l.place, l.serial LIMIT $5",
 	[TWI_POSTGRES_HELD] = "SELECT " COLUMNS " FROM @.timer WHERE session = $1 AND NOT started "
 			      "ORDER BY due, place, serial",
 	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2, $3)",
@@ -123,6 +135,8 @@ static int postgres_upkeep(void *to)
 
 static void store_free(struct twi_postgres *store)
 {
+	twi_look_end(store);
+	twi_values_free(&store->look.values);
 	twi_link_free(&store->link);
 	for (int i = 0; i < TWI_POSTGRES_SQL_COUNT; i++)
 		free(store->texts[i]);

@@ -26,6 +26,9 @@ enum twi_postgres_sql {
 	TWI_POSTGRES_REVIVE,
 	TWI_POSTGRES_DROP,
 	TWI_POSTGRES_CLAIM,
+	TWI_POSTGRES_CLAIM_RECENT,
+	TWI_POSTGRES_CLAIM_FOUND,
+	TWI_POSTGRES_LOOK,
 	TWI_POSTGRES_HELD,
 	TWI_POSTGRES_GIVE_BACK,
 	TWI_POSTGRES_NEAR,
@@ -37,8 +40,27 @@ enum twi_postgres_sql {
 	TWI_POSTGRES_SQL_COUNT,
 };
 
+/*
+ * The look for due rows from the beginning, which has a connection of its own while it takes long.
+ * All times are of CLOCK_BOOTTIME.
+ */
+struct twi_look {
+	PGconn *connection; /* NULL: claims begin at the beginning, and there is no look */
+	struct twi_values values;
+	bool waits;             /* a look waits for its reply */
+	int64_t at_ns, sent_ns; /* the next look, and the last one */
+	int64_t slow_ns;        /* when a look or a claim took long last */
+	int64_t retry_ns;       /* no connection is tried before */
+	struct twi_look_place {
+		int64_t due, place, serial;
+	} after; /* the next look begins behind this row */
+	/* What the last look found, until it is claimed. */
+	PGresult *found;
+};
+
 struct twi_postgres {
 	struct twi_link link;
+	struct twi_look look;
 	char *texts[TWI_POSTGRES_SQL_COUNT];
 	char *schema, *name;
 	int64_t poll_ns;
@@ -56,7 +78,7 @@ struct twi_postgres {
 	bool sent; /* if unsettled: the batch is a commit, which the set repeats */
 	/* Claims. */
 	int64_t low; /* deadline at which the next claim begins; INT64_MIN: at the first */
-	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline */
+	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline, or at recent rows */
 	int64_t whole_at_ns;
 	/* The session may have rows that the set does not have, and that must be read. */
 	bool unread;
@@ -85,7 +107,20 @@ int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, in
 /* claim.c */
 int twi_postgres_claim(void *store, size_t max, tw_durable_give *give, void *to);
 
+/*
+ * look.c: notes how long a claim from the beginning took. If it took long, the looks begin.
+ */
+void twi_look_judge(struct twi_postgres *store, int64_t sent_ns, int rows);
+/* Reads the reply of a look, and sends the next one if it is time. Does not wait. */
+void twi_look_step(struct twi_postgres *store);
+/* Notes that a claim has asked for the first rows that a look found, and how many it got. */
+void twi_look_claimed(struct twi_postgres *store, int asked, int claimed);
+/* Ends the looks. The next claim begins at the beginning. */
+void twi_look_end(struct twi_postgres *store);
+
 /* read.c */
+/* Adds the server's numbers of the kinds. */
+void twi_postgres_kinds_argument(const struct twi_postgres *store, struct twi_values *values);
 int twi_postgres_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
 		      tw_durable_give *give, void *to);
 int twi_postgres_find(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);

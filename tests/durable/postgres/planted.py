@@ -39,9 +39,25 @@ PLANTED = [
     ("the end of a run in a transaction without a fence", "schema.sql", "AND t.place = finish.place AND t.fence = finish.fence\n",
      "AND t.place = finish.place\n"),
     ("an attempt that is not looked at in a transaction", "schema.sql", "		AND t.attempt = finish.attempt AND t.started;", "		AND t.started;"),
-    ("no claim from the beginning", "claim.c", "	if ((size_t)count >= max && now_ns < store->whole_at_ns)", "	if (count > 0)"),
-    ("no claim from the beginning in a long series", "claim.c", "(size_t)count >= max && now_ns < store->whole_at_ns",
-     "(size_t)count >= max"),
+    ("a claim that reads all far timers", "schema.sql", "x.due >= low AND x.due <= until", "x.due >= low AND x.due <= @schema@.now_ns() + ahead"),
+    ("no claim from the beginning", "claim.c", "	if ((size_t)count >= max && (looks(store) || now_ns < store->whole_at_ns))",
+     "	if (count > 0)"),
+    ("no claim from the beginning in a long series", "claim.c", "(looks(store) || now_ns < store->whole_at_ns)", "true"),
+    ("a look that is waited for", "look.c", "	while (PQisBusy(look->connection) == 0) {", "	while (true) {"),
+    ("no look", "look.c", "now_ns >= look->at_ns) {", "now_ns < 0) {"),
+    ("looks that do not end", "look.c", "now_ns - look->slow_ns > CALM_NS", "now_ns < 0"),
+    ("a look that stays at rows that are locked", "look.c", "	if (asked == LOOK_MAX) {", "	if (asked == LOOK_MAX && claimed > 0) {"),
+    ("a look that leaves out due rows", "store.c", "AND due <= (SELECT @.now_ns()) ", "AND due <= (SELECT @.now_ns() - 100000000000) "),
+    ("a look that was lost and goes on", "look.c", "		if (!look_read(store))\n			twi_look_end(store);", "		(void)look_read(store);"),
+    ("a claim of found rows that another session has", "schema.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.due + 0 <= until"),
+    ("a claim of found rows that were moved", "schema.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.session + 0 = 0"),
+    ("a claim of found rows that were paused", "schema.sql", "NOT k.paused AND k.id = ANY (known)", "k.id = ANY (known)"),
+    ("a claim of found rows that is not a batch", "schema.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	RETURN QUERY UPDATE", "	RETURN QUERY UPDATE"),
+    ("recent rows without those of ended sessions", "schema.sql", "@schema@.now_ns() - ahead, @schema@.reap(10000))",
+     "@schema@.now_ns() - ahead); PERFORM @schema@.reap(10000)"),
+    ("recent rows that begin now", "schema.sql", "least(low, @schema@.now_ns() - ahead,", "least(low, @schema@.now_ns(),"),
+    ("recent rows that begin at the beginning", "schema.sql", "least(low, @schema@.now_ns() - ahead,", "least(0,"),
+    ("a series of claims of recent rows without an end", "claim.c", "(first || sent_ns >= store->whole_at_ns)", "first"),
     ("no rows are read after a new connection", "session.c", "	if (error == 0 && !was_open) {\n		store->unread = true;",
      "	if (error == 0 && !was_open) {"),
     ("rows that are not wanted stay claimed", "claim.c", "	if (count != 0 && batch_run(", "	if (count < 0 && batch_run("),
@@ -62,5 +78,5 @@ def server():
 
 
 if __name__ == "__main__":
-    tests = ("bench_postgres.c", "test_locks.c", "test_within.c")
+    tests = ("bench_postgres.c", "test_locks.c", "test_looks.c", "test_within.c")
     sys.exit(main(Postgres("postgres", ["libpq"], tests, "TICKWHEEL_POSTGRES"), PLANTED, server))

@@ -58,6 +58,21 @@ Test(locks, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench
 	check_int(bench.rows[0].row.id.serial, 31);
 }
 
+/* The server counts the rows that a transaction reads. */
+Test(locks, a_claim_reads_no_timers_that_are_far, .init = bench_make, .fini = bench_end)
+{
+	bench_open(0);
+	bench_sql("INSERT INTO @.timer (serial, place, due, kind) SELECT i, 7, @.now_ns() + "
+		  "3600000000000 + i, 1 FROM generate_series(1, 2000) AS i");
+	bench_sql("SET enable_seqscan = off");
+	bench_sql("BEGIN");
+	check_int(bench_server.claim_by_hand(bench.stores[0].store, 1), 0);
+	check_int(bench_sql("SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables "
+			    "WHERE schemaname = '@' AND relname = 'timer'"),
+		  0);
+	bench_sql("ROLLBACK");
+}
+
 /* The session's row is locked, because a batch of the session is under way. */
 Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make, .fini = bench_end)
 {

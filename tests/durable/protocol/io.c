@@ -144,7 +144,9 @@ static void send_steps(struct steps *steps, int p)
 /*
  * Adds the step of a claim, if the claim could find a row. With RULE_FULL_CLAIM that is so if a row
  * is free. Without it, the process cannot know whether a row is free, and only its first claim
- * begins at the first row.
+ * begins at the first row. A look
+ * also stands for a claim from the beginning: it sees a free row, and the claim that follows is
+ * committed later, when the row may be another's.
  */
 static void claim_steps(struct steps *steps, int p)
 {

@@ -164,7 +164,7 @@ static enum outcome operate(struct state *state, int t, uint8_t session,
 
 static bool claim_finds(const struct row *row)
 {
-	return present(row) && row->session == 0;
+	return present(row) && (row->session == 0 || !rule_holds(RULE_CLAIM_FREE));
 }
 
 static void claim(struct state *state, uint8_t session, struct request *request)

@@ -47,8 +47,8 @@ class Builder:
         folder = source / self.store.folder
         text, program = self.folder / f"{name}.c", self.folder / name
         subprocess.run(self.store.embed(self.root, folder, text), check=True)
-        subprocess.run([*self.compiler, *self.flags, f"-I{source}", *map(str, self.tests), *map(str, sorted(folder.glob("*.c"))), str(text),
-                        "-o", str(program), *self.libraries], check=True)
+        subprocess.run([*self.compiler, *self.flags, f"-I{source}", *map(str, self.tests), *map(str, sorted(folder.glob("*.c"))),
+                        str(source / "durable/shared/peer.c"), str(text), "-o", str(program), *self.libraries], check=True)
         return program
 
     def found(self, program, address):
