@@ -26,8 +26,8 @@ LEFT_OUT = re.compile(r"^\s*(?:\.\.\.|…)\s*$", re.M)
 FILE_SCOPE = re.compile(r"^(?:static |#|extern |(?:struct|enum|union) \w+ \{)")
 PROGRAM = re.compile(r"^int main\(", re.M)
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter", "-Wno-switch"]
-# Static functions that a block only declares, because the reader writes them. This removes `static`, because
-# a static function would need a body here.
+# Static functions that a block only declares, because the reader writes them. The check removes `static`,
+# because a static function would need a body here.
 DECLARED = re.compile(r"^static (?!const )([^={};]*\)\s*;)", re.M)
 CPP_HEAD = "#include <cstdio>\n#include <tickwheel.hpp>\nusing namespace std::chrono_literals;\n"
 PROGRAM_HEAD = "#include <stdio.h>\n#include <unistd.h>\n#include <tickwheel.h>\n"

@@ -429,7 +429,10 @@ static uint64_t raw_swap(void *address, size_t bytes, uint64_t expected, uint64_
 	return before;
 }
 
-/* Success is the first answer, if it is possible. All other answers are loads of another value. */
+/*
+ * Makes a compare-and-swap. Success is the first answer, if it is possible. All other answers are
+ * loads of another value.
+ */
 uint64_t atomic_swap_at(void *address, size_t bytes, uint64_t expected, uint64_t desired,
 			atomic_order success, atomic_order failure, const void *pc)
 {

@@ -230,8 +230,8 @@ static void never(void)
 }
 
 /*
- * If the timeout is still scheduled, its deadline is TW_NEVER, and thread 1 has set it (thread 0 is
- * the worker). Otherwise it has run, unless a cancel reported success.
+ * Checks that a timeout which is still scheduled has the deadline TW_NEVER, set by thread 1 (thread
+ * 0 is the worker). Otherwise it has run, unless a cancel reported success.
  */
 static void where_told(void)
 {
@@ -550,8 +550,8 @@ static void open_ingress_starting(void)
 }
 
 /*
- * The timeout needs the worker in ten ticks. Rescheduling it to slightly earlier does not wake the
- * worker.
+ * Opens with a timeout that needs the worker in ten ticks. A slightly earlier deadline does not
+ * wake it.
  */
 static void open_ten_ticks(void)
 {

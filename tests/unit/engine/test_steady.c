@@ -132,8 +132,10 @@ static void on_again(struct tw_handle self, void *arg)
 
 static const struct tw_kind again_kind = TW_KIND(on_again, NULL);
 
-/* Chains that run thousands of times, chains whose callbacks set the interval, and chains that
- * are scheduled and cancelled. */
+/*
+ * Uses chains that run thousands of times, chains whose callbacks set the interval, and chains that
+ * are scheduled and cancelled.
+ */
 static void repeat_once(struct fixture *fixture)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
