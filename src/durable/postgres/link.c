@@ -2,6 +2,7 @@
 #include "durable/postgres/link.h"
 
 #include "durable/postgres/ask.h"
+#include "durable/postgres/schema.h"
 #include "durable/shared/peer.h"
 
 #include <errno.h>
@@ -272,10 +273,15 @@ void twi_link_beat_wait(struct twi_link *link)
  */
 static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
 {
+	/*
+	 * A connection without a heartbeat under way is not read. If the server has closed it, poll()
+	 * would return at once each time.
+	 */
+	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
 		{.fd = PQsocket(link->statements),
 		 .events = (short)(writes ? POLLIN | POLLOUT : POLLIN)},
-		{.fd = link->beats == NULL ? -1 : PQsocket(link->beats), .events = POLLIN},
+		{.fd = reads ? PQsocket(link->beats) : -1, .events = POLLIN},
 	};
 	int64_t now_ns = twi_link_now_ns(), wait_ns = until_ns - now_ns;
 
@@ -317,6 +323,13 @@ static int64_t deadline(const struct twi_link *link)
 /* Ends a statement or a pipeline. Closes the connection if it is lost. */
 static int ended(struct twi_link *link, int error)
 {
+	/*
+	 * If the schema is dropped while a statement begins, the server may report a missing table or
+	 * function, as if the schema had been changed.
+	 */
+	if (error == -EUCLEAN && twi_postgres_schema_look(link->statements, link->schema,
+							  link->session_ns / 4) == -ENOENT)
+		return -ENOENT;
 	if (error == -ECONNRESET) {
 		twi_postgres_notify(&link->notice, link->statements);
 		finish(&link->statements);

@@ -15,6 +15,7 @@
 
 struct twi_link {
 	char *address;
+	const char *schema; /* the name of the schema; the store frees it */
 	struct twi_postgres_notice notice;
 	bool warned; /* the user was warned that the server is not verified */
 	int64_t session_ns;

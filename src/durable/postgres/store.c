@@ -203,6 +203,7 @@ static struct twi_postgres *store_make(const struct tw_durable_postgres_options 
 	store->link.session_ns = (int64_t)options->session_ns;
 	store->poll_ns = (int64_t)options->poll_ns;
 	store->schema = strdup(options->schema);
+	store->link.schema = store->schema;
 	store->name = strdup(options->name);
 	if (store->link.address != NULL && store->schema != NULL && store->name != NULL &&
 	    texts_make(store))
