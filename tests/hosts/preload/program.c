@@ -23,6 +23,7 @@ struct timer {
 	struct place *place;
 	enum state state;
 	bool started;
+	uint64_t closes;
 	int number;
 };
 
@@ -142,6 +143,7 @@ static void change(struct timer *timer)
 	case 0:
 		uv_close(handle, draw(4) == 0 ? NULL : on_closed);
 		timer->state = CLOSING;
+		timer->closes++;
 		break;
 	case 1:
 	case 2:
@@ -171,6 +173,14 @@ static void change(struct timer *timer)
 	}
 }
 
+static void change_closing(struct timer *timer)
+{
+	print(timer, "is active", uv_is_active((uv_handle_t *)&timer->handle));
+	print(timer, "does not start", uv_timer_start(&timer->handle, on_other_run, 1, 1));
+	print(timer, "stops", uv_timer_stop(&timer->handle));
+	print(timer, "starts again", uv_timer_again(&timer->handle));
+}
+
 static void operate(struct place *place)
 {
 	struct timer *timer = &place->timers[draw(TIMERS)];
@@ -180,23 +190,30 @@ static void operate(struct place *place)
 	else if (timer->state == OPEN)
 		change(timer);
 	else
-		print(timer, "is active", uv_is_active((uv_handle_t *)&timer->handle));
+		change_closing(timer);
 }
 
-/* A timer that closes without a callback is open again when its loop has run. */
-static void closed_collect(struct place *place)
+/*
+ * A timer that closes without a callback is open again when its loop has run. But since libuv 1.45 timers
+ * run after the handles that close, so those that were closed in this run stay.
+ */
+static void closed_collect(struct place *place, const uint64_t *closing)
 {
 	for (int i = 0; i < TIMERS; i++)
-		if (place->timers[i].state == CLOSING)
+		if (place->timers[i].state == CLOSING && closing[i] == place->timers[i].closes)
 			place->timers[i].state = NONE;
 }
 
 static void turn(struct place *place)
 {
+	uint64_t closing[TIMERS];
+
+	for (int i = 0; i < TIMERS; i++)
+		closing[i] = place->timers[i].state == CLOSING ? place->timers[i].closes : 0;
 	now_ns += (int64_t)draw(draw(8) == 0 ? 2000 : 4) * NS_PER_MS;
 	uv_update_time(&place->loop);
 	printf("%d runs: %d\n", place->number, uv_run(&place->loop, UV_RUN_NOWAIT));
-	closed_collect(place);
+	closed_collect(place, closing);
 }
 
 static void place_open(struct place *place, int number)

@@ -3,8 +3,10 @@
 # A program prints the same without and with the preloaded library.
 # usage: same.sh LIBRARY PROGRAM ARGUMENT...
 #
-# Seen to fail: a timer that is active while it is not; a walk that visits the adapter's handles; a loop that does not close;
-# uv_timer_again without a repeat; a reference that only libuv knows.
+# Seen to fail, by random operations: a timer that is active while it is not; a walk that visits the adapter's handles;
+# a loop that does not close; timers freed with a loop that is busy; uv_timer_again without a repeat; a reference that
+# only libuv knows; a repeat that starts after the callback; a stop or a close that only libuv knows. By a program
+# without libuv: a library that prints.
 set -eu
 
 library=$1
