@@ -252,3 +252,9 @@ int tw_uv_timers_close(struct tw_uv_timers *timers)
 		free(timers);
 	return 0;
 }
+
+void twi_uv_drop(struct tw_uv_timers *timers)
+{
+	engine_free(timers);
+	free(timers);
+}

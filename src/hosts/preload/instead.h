@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redirects the adapter's calls of libuv to libuv's own functions. The preloaded library has its
- * own copy of the adapter (src/hosts), and this header is included before the first line of each of
- * its files. Otherwise the adapter's calls would reach the functions of preload.c, which have the
- * same names.
+ * Included before the first line of the adapter (src/hosts), in its copy for the preloaded library: it
+ * calls libuv by these names, and must not come to the functions that stand before libuv's.
  */
 #ifndef TWI_HOSTS_PRELOAD_INSTEAD_H
 #define TWI_HOSTS_PRELOAD_INSTEAD_H

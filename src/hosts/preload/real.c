@@ -16,25 +16,24 @@ static const struct {
 	{"uv_timer_start", offsetof(struct twi_uv_real, timer_start)},
 	{"uv_timer_stop", offsetof(struct twi_uv_real, timer_stop)},
 	{"uv_timer_again", offsetof(struct twi_uv_real, timer_again)},
-	{"uv_timer_set_repeat", offsetof(struct twi_uv_real, timer_set_repeat)},
 	{"uv_timer_get_due_in", offsetof(struct twi_uv_real, timer_get_due_in)},
 	{"uv_is_active", offsetof(struct twi_uv_real, is_active)},
-	{"uv_has_ref", offsetof(struct twi_uv_real, has_ref)},
 	{"uv_ref", offsetof(struct twi_uv_real, ref)},
 	{"uv_unref", offsetof(struct twi_uv_real, unref)},
 	{"uv_close", offsetof(struct twi_uv_real, close)},
-	{"uv_walk", offsetof(struct twi_uv_real, walk)},
-	{"uv_loop_init", offsetof(struct twi_uv_real, loop_init)},
+	{"uv_loop_fork", offsetof(struct twi_uv_real, loop_fork)},
 	{"uv_loop_close", offsetof(struct twi_uv_real, loop_close)},
 };
 
-/*
- * Finds libuv's own functions. Runs before the program's first statement, and before constructors
- * of libraries that need this one.
- */
-static TWI_CONSTRUCTOR void find(void)
+void twi_uv_find(void)
 {
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		*(void **)((char *)&twi_uv_real + functions[i].offset) =
 			dlsym(RTLD_NEXT, functions[i].name);
+}
+
+/* Before the program's first statement, while it has one thread. */
+static TWI_CONSTRUCTOR void find(void)
+{
+	twi_uv_find();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that uses only libuv. It makes random operations with timers, in substituted time, and
- * prints everything that it observes. same.sh runs it without and with the preloaded library. Both
- * runs must print the same.
+ * A program that knows libuv alone. It does operations with timers at random, in substituted time, and
+ * prints all that it sees. same.sh runs it without and with the preloaded library: both print the same.
  *
  * usage: program OPERATIONS SEED
  */
@@ -24,6 +23,7 @@ struct timer {
 	struct place *place;
 	enum state state;
 	bool started;
+	uint64_t closes;
 	int number;
 };
 
@@ -38,10 +38,7 @@ static uint64_t seed;
 static int64_t now_ns = INT64_C(7000) * 1000 * NS_PER_MS;
 static int depth;
 
-/*
- * Returns a random number below `below` (G. Marsaglia, "Xorshift RNGs", Journal of Statistical
- * Software 8, 2003).
- */
+/* G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
 static uint64_t draw(uint64_t below)
 {
 	seed ^= seed << 13;
@@ -146,6 +143,7 @@ static void change(struct timer *timer)
 	case 0:
 		uv_close(handle, draw(4) == 0 ? NULL : on_closed);
 		timer->state = CLOSING;
+		timer->closes++;
 		break;
 	case 1:
 	case 2:
@@ -175,6 +173,14 @@ static void change(struct timer *timer)
 	}
 }
 
+static void change_closing(struct timer *timer)
+{
+	print(timer, "is active", uv_is_active((uv_handle_t *)&timer->handle));
+	print(timer, "does not start", uv_timer_start(&timer->handle, on_other_run, 1, 1));
+	print(timer, "stops", uv_timer_stop(&timer->handle));
+	print(timer, "starts again", uv_timer_again(&timer->handle));
+}
+
 static void operate(struct place *place)
 {
 	struct timer *timer = &place->timers[draw(TIMERS)];
@@ -184,26 +190,30 @@ static void operate(struct place *place)
 	else if (timer->state == OPEN)
 		change(timer);
 	else
-		print(timer, "is active", uv_is_active((uv_handle_t *)&timer->handle));
+		change_closing(timer);
 }
 
 /*
- * Marks timers that were closed without a callback as unused. They can be opened again, because
- * their loop has run.
+ * A timer that closes without a callback is open again when its loop has run. But since libuv 1.45 timers
+ * run after the handles that close, so those that were closed in this run stay.
  */
-static void closed_collect(struct place *place)
+static void closed_collect(struct place *place, const uint64_t *closing)
 {
 	for (int i = 0; i < TIMERS; i++)
-		if (place->timers[i].state == CLOSING)
+		if (place->timers[i].state == CLOSING && closing[i] == place->timers[i].closes)
 			place->timers[i].state = NONE;
 }
 
 static void turn(struct place *place)
 {
+	uint64_t closing[TIMERS];
+
+	for (int i = 0; i < TIMERS; i++)
+		closing[i] = place->timers[i].state == CLOSING ? place->timers[i].closes : 0;
 	now_ns += (int64_t)draw(draw(8) == 0 ? 2000 : 4) * NS_PER_MS;
 	uv_update_time(&place->loop);
 	printf("%d runs: %d\n", place->number, uv_run(&place->loop, UV_RUN_NOWAIT));
-	closed_collect(place);
+	closed_collect(place, closing);
 }
 
 static void place_open(struct place *place, int number)
@@ -218,7 +228,7 @@ static void place_open(struct place *place, int number)
 	}
 }
 
-/* Runs the remaining timers if they end, and closes all. */
+/* Runs what is left, if it ends, and closes all. */
 static void place_close(struct place *place)
 {
 	printf("%d does not close: %d\n", place->number, uv_loop_close(&place->loop));
@@ -250,7 +260,7 @@ int main(int count_of, char **texts)
 	}
 	seed = strtoull(texts[2], NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	clock_ns = &now_ns;
-	/* In the second round, a loop is opened at the address of one that was closed. */
+	/* The second time a loop is opened where another was closed. */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < LOOPS; i++)
 			place_open(&places[i], i);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that a program prints the same without and with the preloaded library.
-#
+# A program prints the same without and with the preloaded library.
 # usage: same.sh LIBRARY PROGRAM ARGUMENT...
 #
-# Seen to fail with these defects: a stopped timer is reported as active; uv_walk visits the adapter's handles;
-# a loop cannot be closed; uv_timer_again is wrong for a timer without a repeat; uv_ref or uv_unref changes only
-# libuv's handle.
+# Seen to fail, by random operations: a timer that is active while it is not; a walk that visits the adapter's handles;
+# a loop that does not close; timers freed with a loop that is busy; uv_timer_again without a repeat; a reference that
+# only libuv knows; a repeat that starts after the callback; a stop or a close that only libuv knows. By a program
+# without libuv: a library that prints.
 set -eu
 
 library=$1

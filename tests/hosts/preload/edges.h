@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the scenarios of edges.c share. Each prints what a program sees, which must not change. */
+#ifndef TESTS_HOSTS_PRELOAD_EDGES_H
+#define TESTS_HOSTS_PRELOAD_EDGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum { NS_PER_MS = 1000000 };
+
+/* The substituted time of a thread that has called edges_clock. */
+void edges_clock(void);
+int64_t edges_now_ms(void);
+
+/* Ends the program with the text and the number, if the condition does not hold. */
+void edges_need(bool condition, const char *what, int64_t number);
+
+/* Fails in the preloaded library only: without it every timer is libuv's own. */
+void edges_need_ours(const uv_timer_t *timer, bool is_ours);
+
+/* Initialises a timer in memory that is not clear. `name` is its data. */
+void edges_open(uv_loop_t *loop, uv_timer_t *timer, const char *name);
+
+/* Prints the time and the name. */
+void edges_print(uv_timer_t *timer);
+void edges_print_closed(uv_handle_t *handle);
+
+/* Closes all handles, runs the loop and closes it. Prints the codes. */
+void edges_end(uv_loop_t *loop);
+
+/* Waits for a child and needs its exit code to be 0. What the child prints is kept. */
+void edges_wait(int child);
+
+void edges_threads(void);
+void edges_stale(void);
+void edges_shutdown(void);
+void edges_stopped(void);
+void edges_closing(void);
+void edges_past(void);
+void edges_freed(void);
+void edges_file(void);
+void edges_file_idle(void);
+void edges_no_timers(void);
+void edges_no_memory(void);
+void edges_no_memory_later(void);
+void edges_fork(void);
+void edges_fork_callback(void);
+void edges_fork_poll(void);
+void edges_fork_new(void);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that only has the library plugin.c. */
+#include <stdio.h>
+
+extern int plugin_runs;
+
+int main(void)
+{
+	puts(plugin_runs > 0 ? "the timer has run" : "the timer has not run");
+	return 0;
+}
