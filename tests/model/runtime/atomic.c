@@ -338,14 +338,6 @@ uint64_t atomic_load_at(const void *address, size_t bytes, atomic_order order, c
 	return load_from(object, answer[explore_weak(count)], order, pc);
 }
 
-/* Whether a sequentially consistent store may be put at `at`, before the later accesses. */
-static bool place_stands(const struct atomic_object *object, unsigned at)
-{
-	struct standing standing = object_store_standing(object, at);
-
-	return order_allows(&standing.before, &standing.after);
-}
-
 /* Lists the places where a new store may be put, the last in modification order first. */
 static unsigned places_list(const struct atomic_object *object, atomic_order order,
 			    unsigned *ret_place)
@@ -356,7 +348,8 @@ static unsigned places_list(const struct atomic_object *object, atomic_order ord
 
 	ret_place[count++] = object->count;
 	for (unsigned at = object->count - 1; at > from; at--) {
-		if (!object->store[at].reads_previous && (!any_order || place_stands(object, at)))
+		if (!object->store[at].reads_previous &&
+		    (!any_order || object_store_stands(object, at)))
 			ret_place[count++] = at;
 	}
 	return count;

@@ -30,7 +30,7 @@ void object_load_order(struct atomic_object *object, unsigned at)
 	order_add(&standing.before, &standing.after, false, &object->store[at].readers);
 }
 
-struct standing object_store_standing(const struct atomic_object *object, unsigned at)
+static struct standing store_standing(const struct atomic_object *object, unsigned at)
 {
 	struct standing standing = {.before = order_before(&fiber_self()->now)};
 
@@ -44,12 +44,19 @@ struct standing object_store_standing(const struct atomic_object *object, unsign
 	return standing;
 }
 
+bool object_store_stands(const struct atomic_object *object, unsigned at)
+{
+	struct standing standing = store_standing(object, at);
+
+	return order_allows(&standing.before, &standing.after);
+}
+
 void object_store_order(struct atomic_object *object, unsigned at, struct order_set *ret_writer)
 {
 	struct standing standing;
 
 	if (!order_open())
 		return;
-	standing = object_store_standing(object, at);
+	standing = store_standing(object, at);
 	order_add(&standing.before, &standing.after, true, ret_writer);
 }

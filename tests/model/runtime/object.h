@@ -50,8 +50,8 @@ struct standing {
 
 struct standing object_standing(const struct atomic_object *object, unsigned at);
 
-/* The same for a store that would be put at `at`. */
-struct standing object_store_standing(const struct atomic_object *object, unsigned at);
+/* Whether a sequentially consistent store may be put at `at`, before the later accesses. */
+bool object_store_stands(const struct atomic_object *object, unsigned at);
 
 /* Records a sequentially consistent load, or a failed compare-and-swap. */
 void object_load_order(struct atomic_object *object, unsigned at);
