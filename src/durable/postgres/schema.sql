@@ -19,12 +19,14 @@ CREATE TABLE @schema@.kind (
 
 -- A session: a process that has the store open. Its row is locked while a batch is written, so `beat` is another table.
 CREATE TABLE @schema@.session (
-	id bigint PRIMARY KEY,
+	id bigint NOT NULL,
 	batch bigint NOT NULL DEFAULT 0,
 	claim boolean NOT NULL DEFAULT false, -- the batch was a claim
 	outcomes bytea NOT NULL DEFAULT '', -- of the batch: only the unusual ones
 	pid integer NOT NULL DEFAULT pg_backend_pid(),
-	name text NOT NULL
+	name text NOT NULL,
+	-- With the batch, so that a batch finds the last version of the row at once. An old snapshot keeps all others.
+	PRIMARY KEY (id, batch)
 ) WITH (fillfactor = 50);
 CREATE TABLE @schema@.beat (
 	session bigint PRIMARY KEY,
@@ -185,7 +187,8 @@ BEGIN
 		RETURN;
 	END IF;
 	UPDATE @schema@.session SET outcomes = outcomes || (SELECT string_agg(int4send(u.number) || int4send(u.outcome)
-		|| int8send(u.place) || int8send(u.serial), '') FROM unnest(unusual) AS u) WHERE id = s;
+		|| int8send(u.place) || int8send(u.serial), '') FROM unnest(unusual) AS u)
+		WHERE id = s AND batch = (SELECT x.batch FROM @schema@.session x WHERE x.id = s ORDER BY x.batch DESC LIMIT 1);
 	RETURN QUERY SELECT * FROM unnest(unusual);
 END $$;
 

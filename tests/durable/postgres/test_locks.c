@@ -73,6 +73,33 @@ Test(locks, a_claim_reads_no_timers_that_are_far, .init = bench_make, .fini = be
 	bench_sql("ROLLBACK");
 }
 
+/* The server counts the index entries that a connection reads, also those of dead rows. */
+static int64_t entries_read(void)
+{
+	return bench_sql("SELECT pg_stat_get_xact_tuples_returned('@.session_pkey'::regclass)");
+}
+
+Test(locks, a_batch_reads_no_old_versions_of_its_session, .init = bench_make, .fini = bench_end)
+{
+	PGconn *holder = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));
+	int64_t before;
+
+	PQclear(PQexec(holder, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
+	PQclear(PQexec(holder, "SELECT count(*) FROM pg_class"));
+	bench_sql("INSERT INTO @.session (id, name) VALUES (7, ''); INSERT INTO @.beat VALUES (7, "
+		  "@.now_ns() + 3600000000000)");
+	bench_sql("SET enable_seqscan = off");
+	bench_sql("DO $$ BEGIN FOR i IN 1..500 LOOP PERFORM @.batch_begin(7, i, false); COMMIT; "
+		  "END LOOP; END $$");
+	bench_sql("BEGIN");
+	before = entries_read();
+	bench_sql("SELECT @.batch_begin(7, 501, false)");
+	bench_sql("SELECT * FROM @.keep(7, ARRAY[ROW(-1, 0, 0, 8)::@.outcome])");
+	check_at_most(entries_read() - before, 10);
+	bench_sql("ROLLBACK");
+	PQfinish(holder);
+}
+
 /* The session's row is locked, because a batch of the session is under way. */
 Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make, .fini = bench_end)
 {
