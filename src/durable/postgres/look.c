@@ -22,7 +22,7 @@
 #define PAUSE_MOST_NS (60 * SECOND)
 /* The server ends a look after this time. */
 #define LIMIT_NS (60 * SECOND)
-/* The looks end when none was slow for this time. */
+/* The looks end when one was quick, and none was slow for this time. */
 #define CALM_NS (30 * SECOND)
 
 enum {
@@ -53,13 +53,22 @@ static bool slow(const struct twi_postgres *store, int64_t took_ns, int rows)
 	return took_ns > store->link.trip_ns + SLOW_NS + rows * ROW_NS;
 }
 
-/* The looks need a connection. If there is none, claims go on from the beginning for a minute. */
+/* Claims go on from the beginning for a minute. */
+static void looks_fail(struct twi_postgres *store)
+{
+	twi_look_end(store);
+	store->look.retry_ns = twi_link_now_ns() + PAUSE_MOST_NS;
+}
+
+/* Waits for the connection, as a reconnection does. The claim before this took as long. */
 static void looks_begin(struct twi_postgres *store)
 {
 	struct twi_look *look = &store->look;
 
 	look->connection = twi_link_make(&store->link, LIMIT_NS);
-	look->retry_ns = twi_link_now_ns() + PAUSE_MOST_NS;
+	if (look->connection == NULL)
+		looks_fail(store);
+	look->quick = false;
 	look->at_ns = 0;
 	look->after = (struct twi_look_place){INT64_MIN, INT64_MIN, 0};
 }
@@ -87,11 +96,13 @@ static void look_send(struct twi_postgres *store)
 	twi_postgres_kinds_argument(store, values);
 	twi_values_int4(values, LOOK_MAX);
 	look->sent_ns = twi_link_now_ns();
+	/* A look that goes on behind rows says nothing about those before. */
+	look->quick = look->after.due == INT64_MIN;
 	look->after = (struct twi_look_place){INT64_MIN, INT64_MIN, 0};
 	if (twi_values_send(values, look->connection, store->texts[TWI_POSTGRES_LOOK]) == 0)
 		look->waits = true;
 	else
-		twi_look_end(store);
+		looks_fail(store);
 }
 
 /* Takes a reply. */
@@ -106,13 +117,15 @@ static void look_take(struct twi_postgres *store, PGresult *result)
 	if (pause_ns > PAUSE_MOST_NS)
 		pause_ns = PAUSE_MOST_NS;
 	look->at_ns = now_ns + pause_ns;
+	if (slow(store, took_ns, 0)) {
+		look->quick = false;
+		look->slow_ns = now_ns;
+	}
 	if (PQresultStatus(result) != PGRES_TUPLES_OK) {
 		twi_postgres_notify(&store->link.notice, look->connection);
 		PQclear(result);
 		return;
 	}
-	if (slow(store, took_ns, 0))
-		look->slow_ns = now_ns;
 	found_drop(look);
 	if (PQntuples(result) != 0) {
 		look->found = result;
@@ -151,8 +164,8 @@ void twi_look_step(struct twi_postgres *store)
 		return;
 	if (look->waits) {
 		if (!look_read(store))
-			twi_look_end(store);
-	} else if (look->found == NULL && now_ns - look->slow_ns > CALM_NS) {
+			looks_fail(store);
+	} else if (look->found == NULL && look->quick && now_ns - look->slow_ns > CALM_NS) {
 		twi_look_end(store);
 	} else if (look->found == NULL && now_ns >= look->at_ns) {
 		look_send(store);

@@ -48,6 +48,7 @@ struct twi_look {
 	PGconn *connection; /* NULL: claims begin at the beginning, and there is no look */
 	struct twi_values values;
 	bool waits;             /* a look waits for its reply */
+	bool quick;             /* the last look was quick, and from the beginning */
 	int64_t at_ns, sent_ns; /* the next look, and the last one */
 	int64_t slow_ns;        /* when a look or a claim took long last */
 	int64_t retry_ns;       /* no connection is tried before */
