@@ -180,8 +180,8 @@ class Bad(unittest.TestCase):
         self.assertEqual(self.server.sql(f"SELECT count(*) FROM {SCHEMA}.timer"), [["10"]])
 
     def test_a_schema_that_is_dropped_under_it(self):
-        # A claim that was under way finds its tables gone.
-        self.fails(f"DROP SCHEMA {SCHEMA} CASCADE", errno.ENOENT, errno.EUCLEAN)
+        # Also a claim that was under way, and finds its tables gone.
+        self.fails(f"DROP SCHEMA {SCHEMA} CASCADE", errno.ENOENT)
 
     def test_a_server_that_goes_away(self):
         with self.worker(self.address()) as process:
