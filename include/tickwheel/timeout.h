@@ -132,9 +132,7 @@ struct tw_kind {
 
 /**
  * Initialises a struct tw_kind from designated fields; all other fields are 0. For C, and for C++20
- * and later:
- *
- *     TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)
+ * and later: `TW_KIND_WITH(.callback = on_ping, .flags = TW_KIND_FLAG_OWNER_ONLY, .context = &peer)`
  */
 /* clang-format off */
 #define TW_KIND_WITH(...) \
@@ -143,8 +141,7 @@ struct tw_kind {
 #define TW_KIND(callback, finaliser) TW_KIND_SLACK((callback), (finaliser), 0)
 /**
  * The same as TW_KIND, with slack:
- *
- *     static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));
+ * `static const struct tw_kind gc = TW_KIND_SLACK(on_gc, NULL, TW_S(1));`
  */
 #define TW_KIND_SLACK(callback, finaliser, slack_ns) \
 	{ (uint32_t)sizeof(struct tw_kind), 0, (callback), (finaliser), (slack_ns), NULL }

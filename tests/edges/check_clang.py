@@ -16,7 +16,14 @@ import sys
 
 WARNINGS = ["-Wthread-safety", "-Watomic-implicit-seq-cst"]
 # The packages that these files need. If a package is missing, the file is neither built nor checked.
-PACKAGES = {"executors/glib.c": "glib-2.0", "executors/uv.c": "libuv", "durable/postgres/": "libpq", "durable/tool/server": "libpq", "durable/redis/": "hiredis"}
+PACKAGES = {
+    "executors/glib.c": "glib-2.0",
+    "executors/uv.c": "libuv",
+    "durable/postgres/": "libpq",
+    "durable/redis/": "hiredis",
+    "durable/tool/postgres/": "libpq",
+    "durable/tool/redis/": "hiredis",
+}
 
 
 def compile_errors(clang, root, flags, path):
