@@ -181,8 +181,9 @@ static int64_t tsc_now_ns(struct tw_clock *clock)
 }
 
 /*
- * Returns the time until which the worker must sleep: one nanosecond later. After it wakes up, the
- * worker takes a sample, and the reading is one nanosecond less than CLOCK_MONOTONIC.
+ * Returns the time until which the worker must sleep: one nanosecond after `until_ns`, because the
+ * worker takes a sample when it wakes up, and the reading is then one nanosecond less than
+ * CLOCK_MONOTONIC.
  */
 static int64_t tsc_futex_until_ns(struct tw_clock *clock, int64_t until_ns)
 {

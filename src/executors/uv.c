@@ -205,7 +205,7 @@ static void closed(uv_handle_t *async)
 	free(async->data);
 }
 
-/* RELAXED: no engine uses the executor any more, so only the loop's thread changes it. */
+/* RELAXED: no engine uses the executor any more, so only the loop's thread changes the count. */
 static bool busy(const struct tw_uv *executor)
 {
 	return twi_load_relaxed(&executor->under_way) != 0;

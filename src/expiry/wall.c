@@ -244,7 +244,7 @@ static TWI_WORKER_ONLY bool node_early(struct twi_worker *worker, struct twi_wal
 	do {
 		/* E4: the fields below are not older than this state word. */
 		word = twi_load_acquire(&node->word);
-		/* RELAXED: the swap decides whether the two belong together. */
+		/* RELAXED: the swap decides whether the state word and the deadline belong together. */
 		seen_ns = twi_load_relaxed(&node->deadline_ns);
 		if (!waits(node, word) || twi_chain_period_ns(twi_node_chain(node)) <= wall_now_ns)
 			return false;

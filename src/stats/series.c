@@ -50,7 +50,7 @@ void twi_histogram_object(struct twi_text *text, const struct tw_histogram *hist
 }
 
 /*
- * Writes the begin of a sample, up to its value: name and labels. If `bucket`, the caller must add
+ * Writes the beginning of a sample, up to its value: name and labels. If `bucket`, the caller must add
  * the bound of the bucket and a closing quote.
  */
 static void sample_begin(struct twi_text *text, const char *metric, const char *part,

@@ -138,7 +138,7 @@ static void stop_waits(void *(*other_main)(void *))
 	RACE_CHECK(pthread_join(other, NULL) == 0);
 }
 
-/* Stops a cancel of a timeout that is in the wheel when the engine is swept. */
+/* A thread that cancels a timeout of the wheel is held inside tw_cancel while stop sweeps. */
 static void cancel_while_swept(void)
 {
 	struct tw_stats stats = {.size = sizeof stats};

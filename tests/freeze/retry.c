@@ -304,8 +304,9 @@ static void hoard_all(void)
 }
 
 /*
- * Makes an attempt for which there is no memory for a timer. The attempt's thread creates the timer
- * later, and the timer is handed back at once.
+ * An attempt runs whose task has no timer for the next one, because the memory is used up. Stop
+ * begins, and memory is given back. Then the attempt's thread creates the timer, and stop hands it
+ * back at once.
  */
 static void renewal_against_stop(int result)
 {

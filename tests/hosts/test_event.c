@@ -109,7 +109,7 @@ Test(event, farthest_time)
 	event_base_free(base);
 }
 
-/* An add that fails leaves no timer pending, and the others run. */
+/* If an add fails, its timer is not pending. The timers whose add succeeded run. */
 Test(event, add_without_memory)
 {
 	enum { MANY = 20000 };

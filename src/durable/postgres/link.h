@@ -64,7 +64,7 @@ void twi_link_time(struct twi_link *link, int64_t server_ns);
  */
 void twi_link_beat_wait(struct twi_link *link);
 
-/* Sends a heartbeat if it is due, and reads a reply that is there. */
+/* Sends a heartbeat if it is due, and reads a reply that has arrived. */
 void twi_link_beat(struct twi_link *link);
 
 /*

@@ -261,8 +261,8 @@ static void batches(void)
 }
 
 /*
- * The next scene: a periodic timeout runs in two threads in turn. The dispatch hook reads its
- * argument.
+ * The next scene: a periodic timeout runs in two threads in turn. The dispatch hook reads the
+ * timeout's argument.
  */
 
 struct chain {
