@@ -60,7 +60,7 @@ layout() {
   # A program requires the SONAME; the file behind that link has the whole version in its name.
   readelf -d "$libdir/libtickwheel.so" | grep -q 'SONAME.*\[libtickwheel\.so\.0\]' || fail "another SONAME"
   if find "$prefix" \( -type f -o -type l \) | sed "s|^$prefix/||" |
-    grep -vE '^(bin|include|share/(doc|man|tickwheel|gdb|bash-completion))/|^lib/([a-z0-9_]+-linux-[a-z]+/)?(lib[^/]*|pkgconfig/[^/]*|cmake/tickwheel/[^/]*)$'; then
+    grep -vE '^(bin|include|share/(doc|man|tickwheel|gdb|bash-completion))/|^lib/([a-z0-9_]+-linux-[a-z]+/)?(lib[^/]*|pkgconfig/[^/]*|cmake/tickwheel/[^/]*|tickwheel/libtickwheel-uv-preload\.so)$'; then
     fail "the files above lie where none should"
   fi
 }
