@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
-
 #define UNSEEN UINT32_MAX
 
 /* A half of a double swap, read relaxed. After a load fence the fiber reads no older other half. */
