@@ -43,7 +43,7 @@ enum tw_engine_flags {
 	 * thread makes it: a loop's owner, or a callback on the worker. If another thread
 	 * reschedules a timeout, its place among equal deadlines is undefined. There is no order
 	 * for timeouts that reach the wheel after their tick (see tw_schedule_at), nor for timeouts
-	 * whose ordering needs memory that is not there. The flag needs 161 KiB more, which are
+	 * if no memory can be allocated for their ordering. The flag needs 161 KiB more, which are
 	 * touched only as they are needed, and O(1) work for each due timeout. Schedules by other
 	 * threads use a queue that costs more. An engine with TW_ENGINE_LOOP always has this order.
 	 */
@@ -228,7 +228,7 @@ struct tw_options {
 	/**
 	 * The clock, which must outlive the engine. NULL: the time of CLOCK_MONOTONIC. If a tick is
 	 * 100 us or longer, the engine reads this time from the processor's time stamp counter,
-	 * provided that the counter can be trusted. The time so read may be up to 8 us behind
+	 * provided that the counter can be trusted. Such a reading may be up to 8 us behind
 	 * CLOCK_MONOTONIC, but never ahead of it. So no timeout is early by CLOCK_MONOTONIC, but
 	 * see tw_engine_now. Default NULL.
 	 */
@@ -411,10 +411,11 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * No callback is interrupted, and none runs after stop has returned 0. By then each timeout that
  * was scheduled successfully has expired, been cancelled, or been handed back.
  *
- * In loop mode (loop.h defines brackets) the call does the work itself if no bracket is open, or if
- * the caller is in the bracket. If another thread is in a bracket, the call waits for that thread,
- * whose next poll or stop does the work. If that thread ends its bracket instead, the call does the
- * work. After -ETIMEDOUT the caller's bracket stays open, and the next stop continues.
+ * In loop mode (loop.h defines brackets) the call does the worker's work itself if no bracket is
+ * open, or if the caller is in the bracket. If another thread is in a bracket, the call waits for
+ * that thread, whose next poll or stop does the work. If that thread ends its bracket instead, the
+ * call does the work. After -ETIMEDOUT the caller's bracket stays open, and the next stop
+ * continues.
  *
  * Concurrent and repeated stops wait for the same end. Only the hook of the first one is called.
  *

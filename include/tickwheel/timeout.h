@@ -434,7 +434,7 @@ struct tw_run {
 	void *arg;
 	/** The deadline of this run, in the engine's time. */
 	int64_t deadline_ns;
-	/** How late it is now: the engine's time at the call of tw_run_get, minus
+	/** How late the run is now: the engine's time at the call of tw_run_get, minus
 	 * `deadline_ns`. */
 	int64_t late_ns;
 };
