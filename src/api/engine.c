@@ -137,7 +137,7 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 static bool seat_taken(const struct twi_seat *seat)
 {
-	/* E151: if the seat is free, acquires its previous owner's last use of it. */
+	/* E151: if the seat is free, acquires everything that its previous owner did with it. */
 	return twi_load_acquire(&seat->owner) != NULL && seat->fork_epoch == twi_fork_epoch;
 }
 

@@ -451,7 +451,7 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	struct twi_node *node;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	if (TWI_UNLIKELY(!quick_open(worker, lane)))
 		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	TWI_TEST_POINT("schedule:open");

@@ -120,7 +120,7 @@ static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 	bool read = true;
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	twi_rcu_enter(); /* E10: stop does not let the engine of a pending timeout be freed. */
 	/*
 	 * E4: worker and chain must be read before the state word. If they belong to a later
 	 * timeout, the word shows it.
@@ -160,7 +160,7 @@ static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *e
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	twi_rcu_enter(); /* E10: stop does not let the engine of a pending timeout be freed. */
 	/*
 	 * E4: `engine` was read before this state word, so it belongs to the timeout if the word
 	 * does.
