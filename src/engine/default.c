@@ -79,7 +79,7 @@ static bool usable(const struct tw_engine *engine)
 
 bool twi_default_is(const struct tw_engine *engine)
 {
-	/* RELAXED: only compared. The caller has the engine from another source. */
+	/* RELAXED: the pointer is only compared. The caller already has the engine. */
 	return engine == twi_load_relaxed(&made);
 }
 
