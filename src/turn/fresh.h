@@ -43,7 +43,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 {
 	int64_t after_ns = -1;
 
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes wake_before_ns. */
 	if (worker->sleep_published && twi_load_relaxed(&worker->wake_before_ns) > 0)
 		after_ns = twi_load_relaxed(&worker->wake_before_ns) - 1; /* RELAXED: as above. */
 	if (worker->direct_from_ns != INT64_MIN || worker->pending_limit != 0)
