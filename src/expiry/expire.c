@@ -156,7 +156,7 @@ static bool units_full(const struct twi_worker *worker)
 /* Extends the poll by one timeout, if the poll is bounded in time and has time left. */
 static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	uint64_t expired = twi_load_relaxed(&worker->expired_count);
 
 	if (expired >= worker->expire_end ||
@@ -168,7 +168,7 @@ static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 
 static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	return TWI_LIKELY(twi_load_relaxed(&worker->expired_count) < worker->expire_stop) ||
 	       budget_renew(worker);
 }
@@ -192,7 +192,7 @@ static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
  */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	uint64_t budget = worker->expire_end - twi_load_relaxed(&worker->expired_count);
 
 	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))

@@ -208,14 +208,17 @@ static TWI_WORKER_ONLY bool list_reserve(const struct twi_worker *worker, struct
 	return wall->listed_count < wall->listed_room || list_grow(wall);
 }
 
-/* Returns the next deadline of a timeout that came out early, with its mark. */
+/*
+ * Returns the next deadline, with the mark "listed" or without, of a timeout that left the wheel
+ * before its date.
+ */
 static TWI_WORKER_ONLY int64_t again_ns(struct twi_worker *worker, struct twi_wall *wall,
 					struct twi_node *node, bool listed)
 {
 	int64_t deadline_ns = filed_ns(worker, node);
 	int64_t soon_ns;
 
-	/* Otherwise this turn would take the timeout out of the wheel again. */
+	/* With an earlier deadline, this turn would take the timeout out of the wheel again. */
 	if (deadline_ns < worker->due_before_ns)
 		deadline_ns = worker->due_before_ns;
 
