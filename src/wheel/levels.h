@@ -13,8 +13,8 @@ enum {
 	STEP_BITS = 6,
 	SLOTS = 256,
 	/*
-	 * A level takes timeouts that are fewer slot widths away than this. With more, timeouts of
-	 * two different times could get the same slot index.
+	 * A level takes timeouts that are fewer slot widths away than this. If a level took
+	 * timeouts that are farther away, two slots of different times could have the same index.
 	 */
 	REACH = SLOTS - 1,
 	/* Enough for 2^63 ticks. */

@@ -91,7 +91,8 @@ struct twi_wheel {
 	/*
 	 * Timeouts for whose slot entry there was no memory, linked by ingress link and place
 	 * (list.h). The present advance has not looked at those in the first list yet, and has
-	 * looked at those in the second one. It ends at unslotted_before.
+	 * looked at those in the second one. The present advance gives out those with deadlines
+	 * before unslotted_before.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
