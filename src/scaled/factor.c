@@ -51,8 +51,8 @@ static void kinds_drive(struct tw_engine *engine)
 
 	for (; seat != NULL; seat = seat->next)
 		/*
-		 * RELAXED: an old owner does no harm. The handles of a seat without an owner name
-		 * ended timeouts.
+		 * RELAXED: an owner that has left the seat does no harm, because the seat's handles
+		 * then name ended timeouts.
 		 */
 		if (twi_load_relaxed(&seat->owner) != NULL)
 			twi_seat_drive(seat);
@@ -84,7 +84,7 @@ int tw_scaled_factor_get(struct tw_engine *engine, double *ret_factor)
 
 	if (error != 0)
 		return error;
-	/* RELAXED: this thread reads nothing that was published with it. */
+	/* RELAXED: this thread reads nothing that was published with the factor. */
 	*ret_factor = factor_unpack(twi_load_relaxed(&engine->factor));
 	return 0;
 }

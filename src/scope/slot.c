@@ -157,8 +157,8 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 
 /*
  * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
- * next one begin with the new slots, or with the first one. Returns false if slots are needed and
- * there is no memory.
+ * next schedule begin with the new slots, or with the first slot. Returns false if slots are needed
+ * and there is no memory.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {
@@ -186,7 +186,7 @@ static uint64_t cursor_move(struct tw_scope *scope)
 	/* RELAXED, load and store: only a hint. */
 	uint64_t at = twi_load_relaxed(&scope->cursor);
 
-	twi_store_relaxed(&scope->cursor, at + 1); /* RELAXED */
+	twi_store_relaxed(&scope->cursor, at + 1); /* RELAXED: as above */
 	return at;
 }
 
