@@ -19,7 +19,7 @@
 #include "durable/time/elapsed.h"
 #include "durable/window.h"
 #include "thread/futex.h"
-#include "thread/rcu.h" /* the flavour of the hash table */
+#include "thread/rcu.h" /* the flavour of liburcu for the hash table */
 
 #include <errno.h>
 #include <signal.h>

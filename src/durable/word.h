@@ -97,7 +97,7 @@ static inline uint64_t twi_durable_look(_Atomic uint64_t *word)
  */
 static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint64_t next)
 {
-	return twi_cas_acq_rel(word, seen, next); /* E101 */
+	return twi_cas_acq_rel(word, seen, next); /* E101: see above */
 }
 
 /*

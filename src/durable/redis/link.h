@@ -19,7 +19,7 @@ struct twi_redis_link {
 	bool warned; /* the user was warned that the connection is not encrypted */
 	int64_t session_ns;
 	redisContext *statements, *beats; /* the two connections; NULL while closed */
-	/* The scripts. */
+	/* The scripts: their texts, and their hashes. */
 	const char *clock; /* the Lua text that reads the clock, or NULL for that of clock.lua */
 	char *texts[TWI_REDIS_SCRIPT_COUNT];
 	char hashes[TWI_REDIS_SCRIPT_COUNT][48];
