@@ -152,7 +152,7 @@ static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 }
 
 /*
- * Returns the engine that the user knows for this one (twi_engine_front). The engine of an ended
+ * Returns the engine that users see instead of `engine` (twi_engine_front). The engine of an ended
  * timeout may be freed, so it is read only while the timeout is alive.
  */
 static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *engine)

@@ -28,8 +28,8 @@ struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_t
  */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own);
 /*
- * Add an acknowledgement. That of twi_batch_ack belongs to the last operation; that of
- * twi_batch_ack_only belongs to none.
+ * Add an acknowledgement. twi_batch_ack adds one for the last operation, twi_batch_ack_only one
+ * that belongs to no operation.
  */
 void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome);
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,

@@ -313,8 +313,8 @@ static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, v
 {
 	(void)arg;
 	/*
-	 * If it is too late to move the timeout, its callback runs. It looks at the wall clock, and
-	 * gives the timer back to this thread if it is early.
+	 * If it is too late to move the timeout, its callback runs. The callback looks at the wall
+	 * clock, and gives the timer back to this thread if the timer is early.
 	 */
 	if (timer->armed)
 		(void)tw_reschedule_at(timer->handle,

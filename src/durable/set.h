@@ -160,7 +160,7 @@ struct twi_position {
 	uint64_t serial;
 };
 
-/* A timer that lingers, and the time of the engine's clock when that ends. */
+/* A timer that lingers, and the time of the engine's clock when its lingering ends. */
 struct twi_linger {
 	int64_t until_ns;
 	struct twi_durable_timer *timer;

@@ -8,7 +8,7 @@
  *
  * The wall clock. The engine's clock is monotonic, but that of the deadlines is not. This thread
  * compares both clocks in each of its steps, at least once a second. If their distance has changed
- * by a millisecond, the timeouts in the engine are set anew. Each callback looks at the wall clock
+ * by a millisecond, the timeouts in the engine are set again. Each callback looks at the wall clock
  * itself, so no timer is early meanwhile. After a forward step beyond the bound no timer runs until
  * a caller accepts it.
  */
@@ -31,7 +31,7 @@ enum {
 
 /*
  * Reads the clocks at one moment. If the thread were interrupted between the readings, it would see
- * a step that no clock made, and set all timeouts anew.
+ * a step that no clock made, and set all timeouts again.
  */
 static void clocks_read(struct tw_durable *set)
 {

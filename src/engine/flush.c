@@ -71,7 +71,7 @@ static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t u
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
 		/*
-		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early. It
+		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early: it
 		 * is only a sleep.
 		 */
 		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),

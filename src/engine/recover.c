@@ -3,7 +3,7 @@
  * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
  * The parent's threads may have been in the middle of a step, so everything that they shared is
- * made anew, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
+ * replaced, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
  * the slabs (timeout/recovery.h). They are inserted directly into the new wheel, because no other
  * thread has it yet. The engine's start passes the wheel to the next worker (E12).
  *
@@ -167,7 +167,7 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 }
 
 /*
- * Sets up the worker anew. The worker keeps the parent's fork epoch, so that calls are still
+ * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls are still
  * rejected.
  */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel,

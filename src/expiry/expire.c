@@ -379,8 +379,8 @@ static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t be
 }
 
 /*
- * Measures lateness once per batch, by the first timeout, because that one belongs to the batch's
- * first tick. RELAXED: the worker is the only writer.
+ * Measures lateness once per batch, by the first timeout, which belongs to the batch's first tick.
+ * RELAXED: the worker is the only writer.
  */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {

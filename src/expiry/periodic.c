@@ -107,7 +107,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 		       : after_end_ns(own, own->interval_ns);
 }
 
-/* Returns the scheduled time of the next run. Must be called at the end of this one. */
+/* Returns the scheduled time of the next run. Must be called at the end of this run. */
 static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 {
 	uint64_t rule = twi_chain_rule(own->chain);

@@ -14,8 +14,8 @@ enum {
 	/* The lowest bit of a deadline. If it is set, the timeout is in the list. */
 	LISTED = 1,
 	/*
-	 * How many timeouts a turn files anew. That takes about 100 µs; other due timeouts must not
-	 * wait longer.
+	 * How many timeouts a turn files again. That takes about 100 µs; other due timeouts must
+	 * not wait longer.
 	 */
 	SLICE = 1024,
 	/*
@@ -274,7 +274,7 @@ bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall)
 	return kept > 0;
 }
 
-/* Files a listed timeout anew if the step of the wall clock has made its deadline earlier. */
+/* Files a listed timeout again if the step of the wall clock has made its deadline earlier. */
 static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t entry)
 {
 	struct twi_node *node = twi_block_at((uint32_t)(entry >> 32));
@@ -298,8 +298,9 @@ static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t ent
 }
 
 /*
- * Checks whether the wall clock was stepped. A step forward begins a sweep, or begins it anew. A
- * step back needs no sweep, because twi_wall_look puts back the timeouts that are then early.
+ * Checks whether the wall clock was stepped. A step forward begins a sweep, or restarts a sweep
+ * that is under way. A step back needs no sweep, because twi_wall_look puts back the timeouts that
+ * are then early.
  */
 static TWI_WORKER_ONLY void step_take(struct twi_worker *worker, struct twi_wall *wall)
 {

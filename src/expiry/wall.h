@@ -14,7 +14,7 @@
  *
  * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock
  * was set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too
- * late, so the worker goes through the list and files each timeout anew (twi_wall_turn), a slice
+ * late, so the worker goes through the list and files each timeout again (twi_wall_turn), a slice
  * per turn.
  *
  * The mark "listed" is the lowest bit of the deadline, because the state word has no free bit. The
@@ -47,7 +47,7 @@ struct twi_wall {
 	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
 	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */
 	size_t sweep_at
-		TWI_WORKER_FIELD; /* [worker] next entry to file anew; listed_count if none */
+		TWI_WORKER_FIELD; /* [worker] next entry to file again; listed_count if none */
 	size_t scavenge_at TWI_WORKER_FIELD; /* [worker] next entry to check for an end */
 };
 

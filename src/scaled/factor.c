@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores the new factor, and
- * makes each kind take a turn. The turn computes anew when the next one is due.
+ * makes each kind take a turn. The turn computes again when the next turn is due.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"

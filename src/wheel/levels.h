@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-	/* The width of a slot grows by so many bits per level. */
+	/* The width of a slot grows by this many bits per level. */
 	STEP_BITS = 6,
 	SLOTS = 256,
 	/*

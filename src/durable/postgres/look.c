@@ -20,7 +20,7 @@
 /* A claim may take this much longer for each of its rows. */
 #define ROW_NS INT64_C(40000)
 /*
- * The pause after a look is so many times as long as the look, and one minute at most. So looks
+ * The pause after a look is this many times as long as the look, and one minute at most. So looks
  * take at most a twentieth of the time, or there is one look a minute.
  */
 #define PAUSE_FACTOR 19
@@ -69,8 +69,8 @@ static void looks_fail(struct twi_postgres *store)
 }
 
 /*
- * Begins the looks. Waits for their connection, as a reconnection does. The slow claim took as
- * long.
+ * Begins the looks. Waits for their connection, as a reconnection does. The wait is acceptable,
+ * because the slow claim before it took as long.
  */
 static void looks_begin(struct twi_postgres *store)
 {
