@@ -24,7 +24,7 @@ enum tw_clock_type {
 	/** CLOCK_MONOTONIC, the time of an engine without the option `clock`. It stands still while
 	 * the machine is suspended. */
 	TW_CLOCK_MONOTONIC = 0,
-	/** CLOCK_BOOTTIME, which goes on while the machine is suspended. */
+	/** CLOCK_BOOTTIME, which continues while the machine is suspended. */
 	TW_CLOCK_BOOTTIME = 1,
 	/**
 	 * CLOCK_MONOTONIC_COARSE, which is the cheapest to read, and advances in steps of some

@@ -151,8 +151,8 @@ struct tw_durable_ack {
  * this hook the calls that wait for the store, such as tw_durable_flush, return -EDEADLK. */
 typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
-/** The states of a set. If several hold at once, the set reports the one that forbids most, in the
- * order FAILED, CLOCK_STEPPED, CUT, FULL, SLOW. */
+/** The states of a set. If several hold at once, the set reports the state that forbids most, in
+ * the order FAILED, CLOCK_STEPPED, CUT, FULL, SLOW. */
 enum tw_durable_state {
 	TW_DURABLE_STATE_OPEN = 0,
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
@@ -229,7 +229,7 @@ struct tw_durable_options {
 	 * `error` is 0 or a negative code. NULL: not called. */
 	void (*state)(void *context, int state, int error);
 	/** Called instead of `run` for a timer that is too late (`overdue_max_ns` of its kind), on
-	 * the same thread. Its result counts as that of the run. NULL: such timers are only
+	 * the same thread. The hook's result counts as that of the run. NULL: such timers are only
 	 * counted, and end. */
 	int (*overdue)(void *context, const struct tw_durable_self *self, const void *payload,
 		       size_t bytes);
@@ -337,7 +337,7 @@ TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_n
 /**
  * Schedules a timer. The call returns at once: the timer is staged in memory, and an
  * acknowledgement follows when it is stored. Before the acknowledgement a crash may lose the timer.
- * It may also run before, unless it has a key, or its kind has TW_DURABLE_KIND_AT_MOST_ONCE.
+ * The timer may also run before, unless it has a key, or its kind has TW_DURABLE_KIND_AT_MOST_ONCE.
  *
  * The outcome in the acknowledgement is DONE, ABSORBED (the timer ended before it was stored),
  * PRESENT, or UNKNOWN. The `status` is -EIO with UNKNOWN, and -ENOSPC if the store was full. If a
@@ -565,7 +565,7 @@ TW_BESIDE_API int tw_durable_dead_list(struct tw_durable *durable, struct tw_dur
 
 /**
  * Makes a dead letter a timer again, under its id, but without its key. Its attempts are counted
- * anew from 0.
+ * again from 0.
  *
  * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
  * Threads: any.

@@ -55,7 +55,7 @@ struct victim {
 /*
  * Does the work that follows a successful swap, unless the timeout was in the calling thread's own
  * wheel. `state`: the state before the swap. `quick`: the timeout was in a ring, the lane is the
- * thread's own, the stock has room, and the engine has no limit. Returns the number of this cancel
+ * thread's own, the stock has space, and the engine has no limit. Returns the number of this cancel
  * in its lane, or 0 if it leaves the worker no work.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, struct twi_lane *lane,
@@ -386,7 +386,7 @@ static TWI_NOINLINE int any_cancel(struct tw_handle handle)
 }
 
 /*
- * Returns whether the timeout is fresh and its cancel is short: the stock has room for the node,
+ * Returns whether the timeout is fresh and its cancel is short: the stock has space for the node,
  * the engine has no limit, and the kind has no finaliser.
  */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,

@@ -19,7 +19,7 @@ int twi_window_load(struct tw_durable *set);
 /* Reserves serials if few are left. Returns 0 or a code of the store. */
 int twi_window_reserve(struct tw_durable *set);
 
-/* Returns the nanoseconds until the next load is due, or INT64_MAX if it waits for room. */
+/* Returns the nanoseconds until the next load is due, or INT64_MAX if it waits for free memory. */
 int64_t twi_window_wait_ns(struct tw_durable *set);
 
 #endif
