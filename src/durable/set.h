@@ -250,7 +250,7 @@ struct tw_durable {
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
 	struct tw_durable_clock clock; /* the clock of elapsed time, as the store has it */
-	int64_t accepted_ns;           /* wall clock minus engine's clock, as last believed */
+	int64_t accepted_ns;           /* wall clock minus engine's clock, as last accepted */
 	int64_t catch_up_ns;           /* engine's clock: when the next overdue timer may run */
 	/* engine's clock: the next try after the store was full, and the next look at the log */
 	int64_t full_until_ns, log_at_ns;
@@ -268,7 +268,7 @@ struct tw_durable {
 	struct twi_handover_link *back;
 	struct twi_request *flushes; /* they are answered after the commit */
 	int64_t taken_bytes;
-	int64_t accepted_now_ns;           /* the wall clock, as last believed */
+	int64_t accepted_now_ns;           /* the wall clock, as last accepted */
 	struct tw_durable_session session; /* the session, if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
 	bool claim_more;                   /* the last claim was cut off */

@@ -167,8 +167,8 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
 	/*
-	 * Perhaps there is no memory: a later load tries again. -ENOENT: this set does not know the
-	 * kind.
+	 * There may be no memory; then a later load tries again. -ENOENT: this set does not know
+	 * the kind.
 	 */
 	if (error != 0 && error != -ENOENT)
 		twi_keep_return(set, kind, op->row.id, op->row.due_ns);

@@ -59,7 +59,7 @@ void twi_window_clock_init(struct tw_durable *set)
 	set->accepted_now_ns = wall->now_ns;
 }
 
-/* Decides whether to believe the wall clock. RELAXED: only this thread changes the conditions. */
+/* Decides whether to accept the wall clock. RELAXED: only this thread changes the conditions. */
 static void step_judge(struct tw_durable *set)
 {
 	const struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
@@ -111,7 +111,7 @@ void twi_window_clock(struct tw_durable *set)
 }
 
 /*
- * Returns true if the axis is the wall clock and the wall clock is not believed. No timers of that
+ * Returns true if the axis is the wall clock and the wall clock is not accepted. No timers of that
  * axis are loaded then. RELAXED: only this thread changes the state.
  */
 static bool blind(struct tw_durable *set, const struct twi_axis *axis)

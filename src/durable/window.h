@@ -7,7 +7,7 @@
 
 /* Reads the clocks, and acts on a step of the wall clock. Begins each step of the I/O thread. */
 void twi_window_clock(struct tw_durable *set);
-/* Reads the clocks when a set is opened, and believes the readings. */
+/* Reads the clocks when a set is opened, and accepts the readings. */
 void twi_window_clock_init(struct tw_durable *set);
 
 /*

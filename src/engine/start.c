@@ -32,8 +32,8 @@ static void start_failed(void *argument)
 	 */
 	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {
 		/*
-		 * E12: releases to the stop that adopts the engine. It also passes on the hook that
-		 * the first stop has stored.
+		 * E12: releases to the stop that adopts the engine. The store also passes on the
+		 * hook that the first stop has stored.
 		 */
 		twi_store_release(&engine->worker.state, TWI_STATE_ORPHAN);
 		twi_futex_wake(&engine->worker.state);

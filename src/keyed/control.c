@@ -7,9 +7,9 @@
  * ever comes twice. So if the swap succeeds, the state word and the life belong together.
  *
  * After a thread has found an entry in the table, another thread may replace the entry before the
- * first one reads its state word. The key has had an entry all the time, so it must not be reported
- * as absent. The state word shows that the entry was replaced, and the thread looks the key up
- * again. A lookup must be wait-free, so it reports busy instead.
+ * first thread reads the state word. The key has had an entry all the time, so it must not be
+ * reported as absent. The state word shows that the entry was replaced, and the thread looks the
+ * key up again. A lookup must be wait-free, so it reports busy instead.
  *
  * A reschedule moves the timer that the entry has at that moment. If the entry is replaced in place
  * between the look and the move, the call has moved the later timer of the same key, as if the call

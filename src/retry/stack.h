@@ -63,7 +63,7 @@ static inline struct twi_link *twi_stack_pop(struct twi_stack *stack)
 		if (link == NULL)
 			return NULL;
 		/*
-		 * RELAXED: it must belong to the counter that the swap compares; otherwise the swap
+		 * RELAXED: if the link does not belong to the counter that was read, the swap
 		 * fails.
 		 */
 		next.half[0] = (uint64_t)(uintptr_t)twi_load_relaxed(&link->next);

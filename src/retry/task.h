@@ -121,7 +121,7 @@ bool twi_retry_grow(struct tw_retry *queue, uint64_t tasks);
 /* Returns a free task, or NULL if there is no memory. */
 struct twi_task *twi_task_take(struct tw_retry *queue);
 
-/* Frees a task. It is the last access to the task and to its queue. */
+/* Frees a task. This is the caller's last access to the task and to its queue. */
 void twi_task_give(struct twi_task *task);
 
 /* Makes all chunks of a queue spare, for later queues. */

@@ -11,10 +11,10 @@
  * chain waiting, the thread that ends its last run, or stop.
  *
  * The block was a node before and will be one again, so stale handles and stale ring entries may
- * name it. A thread that follows one of these reads the block as a node. Where a node has its state
- * word, it finds a final state of a later generation. Where a node has its engine, it finds NULL.
- * The other fields that it may read are atomics, which are set when the chain begins, after the
- * word (E4).
+ * name it. A thread that follows such a handle or entry reads the block as a node. Where a node has
+ * its state word, it finds a final state of a later generation. Where a node has its engine, it
+ * finds NULL. The other fields that it may read are atomics, which are set when the chain begins,
+ * after the word (E4).
  */
 #ifndef TWI_TIMEOUT_CHAIN_H
 #define TWI_TIMEOUT_CHAIN_H

@@ -185,7 +185,7 @@ void twi_wheel_destroy(struct twi_wheel *wheel);
 /* Inserts a node. A wheel with an order gives out equal deadlines in the order of insertion. */
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
 
-/* Inserts a node that was in the wheel before. It keeps its place among equal deadlines. */
+/* Inserts a node that was in the wheel before. The node keeps its place among equal deadlines. */
 TWI_WORKER_ONLY void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node *node);
 
 /*

@@ -50,7 +50,7 @@ struct twi_look {
 	bool waits;             /* a look waits for its reply */
 	bool quick;             /* the last look was quick, and from the beginning */
 	int64_t at_ns, sent_ns; /* the next look, and the last one */
-	int64_t slow_ns;        /* when a look or a claim took long last */
+	int64_t slow_ns;        /* the last time when a look or a claim took long */
 	int64_t retry_ns;       /* before this time no connection is tried */
 	struct twi_look_place {
 		int64_t due, place, serial;

@@ -49,7 +49,7 @@ int twi_redis_order(const struct tw_durable_row *a, const struct tw_durable_row 
 /* The result of a look at batches whose replies were lost. */
 struct twi_redis_settled {
 	int64_t batches; /* how many of the batches that were sent are done */
-	bool claim;      /* the last one was a claim, or gave rows back */
+	bool claim;      /* the last of these batches was a claim, or gave rows back */
 	redisReply *reply;
 	const redisReply *outcomes; /* the outcomes of a commit, a part of `reply` */
 };
