@@ -39,7 +39,8 @@ struct revoked {
 
 /*
  * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). If the timer has a key
- * or was resent, leaves it alone until the store has answered, because the store may refuse it.
+ * or was resent, leaves it alone until the store has answered, because the store may refuse the
+ * timer.
  */
 static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bool staged_only)
 {

@@ -263,10 +263,10 @@ struct tw_durable {
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
 	struct twi_linger *lingers; /* a heap: the first timer ends lingering first */
 	size_t linger_count, linger_room;
-	bool linger_cut; /* a clock was set, so all of them stop lingering */
+	bool linger_cut; /* a clock was set, so all timers stop lingering */
 	/* Items that a step could not finish; the next step begins with them. */
 	struct twi_handover_link *back;
-	struct twi_request *flushes; /* they are answered after the commit */
+	struct twi_request *flushes; /* requests that are answered after the commit */
 	int64_t taken_bytes;
 	int64_t accepted_now_ns;           /* the wall clock, as last accepted */
 	struct tw_durable_session session; /* the session, if the store is shared */

@@ -59,9 +59,8 @@ void twi_stage_begin(struct tw_durable *set)
 {
 	/*
 	 * E103: if a caller begins to wait after this exchange, this thread sees that before its
-	 * next sleep.
-	 * It must be one exchange, because it acquires the push of the caller whose mark it takes
-	 * away.
+	 * next sleep. This must be one exchange, because the exchange acquires the push of the
+	 * caller whose mark it takes away.
 	 */
 	(void)twi_exchange_seq_cst(&set->urgent, 0);
 }

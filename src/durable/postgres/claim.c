@@ -141,8 +141,8 @@ static int claim_found(struct twi_postgres *store, size_t max, tw_durable_give *
 }
 
 /*
- * Claims rows from the beginning, or the recent ones if there are looks. A claim that was cut off
- * is followed by one from its last row on.
+ * Claims rows from the beginning, or the recent ones if there are looks. After a claim that was cut
+ * off, another claim follows from the last row on.
  */
 static int claim_due(struct twi_postgres *store, size_t max, tw_durable_give *give, void *to)
 {
