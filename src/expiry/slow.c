@@ -211,7 +211,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 	ret->slow.handle.generation = twi_load_acquire(&slot->generation); /* E65: as above */
 	ret->slow.callback = twi_load_acquire(&slot->callback);            /* E65: as above */
 	ret->slow.arg = twi_load_acquire(&slot->arg);                      /* E65: as above */
-	/* RELAXED: the loads before it acquire, and only one swap succeeds. */
+	/* RELAXED: the loads before the swap acquire, and only one swap succeeds. */
 	if ((state & REPORTED) != 0 || !twi_cas_relaxed(&slot->state, &state, state | REPORTED))
 		return false;
 	watch_count(watch);
@@ -224,7 +224,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
  */
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
-	/* RELAXED: the loads before it acquire. */
+	/* RELAXED: the loads before this one acquire. */
 	return (twi_load_relaxed(&slot->state) | REPORTED) == (state | REPORTED);
 }
 

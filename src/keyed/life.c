@@ -21,8 +21,8 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int error;
 
 	/*
-	 * A new timer must not fire at once. Otherwise it could fire each time
-	 * before the entry is filled, and the caller would make one timer after another.
+	 * A new timer must not fire at once. Otherwise it could fire each time before the entry is
+	 * filled, and the caller would make one timer after another.
 	 */
 	if (delay_ns <= 0 && delay_ns != INT64_MIN)
 		delay_ns = 1;

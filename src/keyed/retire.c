@@ -32,8 +32,8 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	twi_keyed_key_acquire(entry);
 	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
 	/*
-	 * RELAXED: when a table is destroyed, the caller must make sure that no thread schedules
-	 * any more.
+	 * RELAXED: only the destroy acts on this half of the count, and no thread may schedule any
+	 * more by then.
 	 */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
 	if (!twi_keyed_key_copy(entry, key)) {
@@ -59,7 +59,7 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 
 	twi_keyed_key_release(entry);
 	twi_rcu_enter();                           /* E56: until we leave, `first` is not freed */
-	first = twi_load_acquire(&table->retired); /* E52: acquires `last` of this entry */
+	first = twi_load_acquire(&table->retired); /* E52: acquires `last` of `first` */
 	do {
 		/* RELAXED: the swap publishes. */
 		twi_store_relaxed(&entry->next, first);
