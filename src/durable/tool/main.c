@@ -21,7 +21,7 @@ enum exit_code {
 	EXIT_GOOD,
 	EXIT_NOT, /* nothing was found, or the check found defects */
 	EXIT_USAGE,
-	EXIT_TROUBLE, /* the file cannot be read, or the output not be written */
+	EXIT_TROUBLE, /* the file cannot be read, or the output cannot be written */
 };
 
 enum {
