@@ -158,7 +158,7 @@ static inline uint64_t twi_task_look(struct twi_task *task)
 	return word;
 }
 
-/* Returns the handle of its timer. The caller must have the task. */
+/* Returns the handle of the task's timer. The caller must own the task. */
 static inline struct tw_handle twi_task_timer(struct twi_task *task)
 {
 	/* RELAXED, both loads: the owner has acquired the handle with the task. */
