@@ -23,7 +23,7 @@ struct twi_redis {
 	 * bring them.
 	 */
 	bool unsettled;
-	bool sent;   /* if unsettled: the batches are a commit, which the set repeats */
+	bool sent;   /* a part of a commit was sent or done, and the set repeats the commit */
 	size_t done; /* operations of that commit that are done for certain */
 	/* The fields for claims. */
 	int64_t claim_at_ns; /* CLOCK_BOOTTIME of the next claim */
