@@ -4,8 +4,8 @@
 
 usage: test_gdb.py GDB PROGRAM SCRIPT
 
-Exit: 0 good; 1 not; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
-process here.
+Exit code: 0 if all checks passed; 1 if one failed. If gdb is missing, has no Python, or may not run a process here,
+the code is 77; it is 1 instead if TESTS_TRACERS_REQUIRED is set.
 
 Seen to fail with these defects: the entries of a slot are counted by its chunks; a stale handle is treated
 as a pending one; the argument of a chain's node is shown instead of the chain's own; only the counters of
@@ -52,7 +52,7 @@ LOOKS = (
     ("tickwheel engine 0", (r"^this is no pointer to an engine$",)),
     ("tickwheel timeout 0", (r"^this is no struct tw_handle$",)),
 )
-# The command must show the user's argument, of a chain too.
+# The command must show the user's argument, also for a chain.
 CHAIN_ARGUMENT = """python
 shown = gdb.execute("tickwheel timeout chain", to_string=True)
 print("argument right" if f"argument: {int(gdb.parse_and_eval('&argument')):#x}" in shown else "argument wrong")

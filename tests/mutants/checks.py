@@ -20,11 +20,11 @@ from build import INCLUDE, BuildError, Model, Shared, hash_of, machine_flags, se
 from coverage import MAP_BYTES, places_read
 from verdicts import verdict_of
 
-# These depend on the speed of an idle machine.
+# These checks depend on the speed of an idle machine.
 LEFT_OUT = ("backlog_real",)
-# Not under ThreadSanitizer: programs that are too slow with it; that limit the system so much that it cannot
-# run; that replace a function which it replaces too; whose children create threads; that use locks which it
-# does not see.
+# These programs do not run under ThreadSanitizer. Some are too slow with it, or limit the system so much that
+# it cannot run. Some replace a function that it replaces too. Others have children that create threads, or use
+# locks that it does not see.
 NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
     "executor_glib", "fork", "oracle", "reinit_wall", "reopen", "sample", "soak",
@@ -93,7 +93,8 @@ class Check:
         # The hash of everything that decides its result: the sources of the check, without comments.
         self.key = hash_of(flavour.name, *self.arguments, key)
         self.cost_s, self.limit_s = 1.0, 600.0
-        self.passes = None  # whether it passes on the unchanged sources; None: not asked yet
+        # How often it passed on the unchanged sources in this run, and whether it ever failed there.
+        self.passes, self.failed = 0, False
 
     def measured(self, took_s, used_s):
         # Processor time counts fully, waiting time only in part. So a busy machine changes the cost little.
@@ -120,18 +121,28 @@ class Check:
 
     def confirms(self, folder, verdict):
         """Returns the verdict if the mutant causes the failure: it fails again, and the unchanged sources pass.
-        A model check is deterministic, so one run is enough.
+        A model check is deterministic, so one run of each is enough.
         """
         if self.flavour.name == "model":
-            if self.passes is None:
-                self.passes = self.run() is None
-            return verdict if self.passes else None
+            return verdict if self.passes_unchanged(1) else None
         again = self.run(folder)
         if again is None and verdict.kind != "hang":
             again = self.run(folder)
-        if again is None or self.run() is not None or self.run() is not None:
+        if again is None or not self.passes_unchanged(3):
             return None
         return again if verdict.kind == "hang" else verdict
+
+    def passes_unchanged(self, enough):
+        """Whether the unchanged sources pass. `enough` passes in this run are enough for all mutants. After a
+        failure, two passes are asked for each mutant again.
+        """
+        runs = 2 if self.failed else max(enough - self.passes, 0)
+        for _ in range(runs):
+            if self.run() is not None:
+                self.failed = True
+                return False
+            self.passes += 1
+        return True
 
     def run(self, folder=None):
         """Runs the check on a mutant's build, or on the unchanged sources. Returns None if it passes, else the
@@ -200,7 +211,7 @@ def bound():
 
 def flavour_make(name, cc, root, folder):
     plain = ["-O2", "-fPIC", "-DTWI_TEST_POINTS", *machine_flags()]
-    # With line numbers: ThreadSanitizer's suppressions need them to find inlined functions.
+    # Has line numbers, because ThreadSanitizer's suppressions need them to find inlined functions.
     tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", "-DTWI_RCU_BY_CALL", *machine_flags()]
     if name == "model":
         return Model(cc, root, folder)
@@ -326,7 +337,7 @@ def program_checks(flavour, programs):
     for name in programs.parts:
         if name == "print-sample":
             script = programs.tests / "print/check_print.py"
-            # Without the sets of durable timers.
+            # Leaves out the sets of durable timers.
             yield Check(flavour, name, ["-"], programs.key(name) + sources_key([script]), [sys.executable, script])
         elif name not in listed:
             yield Check(flavour, name, [], programs.key(name))
@@ -337,5 +348,5 @@ def program_checks(flavour, programs):
 
 
 def checks_of(flavour):
-    """All checks of a flavour. It need not be built, except for the model."""
+    """Returns all checks of a flavour. It need not be built, except for the model."""
     return list(model_checks(flavour)) if flavour.name == "model" else list(program_checks(flavour, Programs(flavour)))

@@ -13,6 +13,7 @@
  *   deadline);
  * - the worker does not read the eventfd (the_worker_sleeps_…).
  */
+#include "asleep.h"
 #include "fault.h"
 #include "probe.h"
 
@@ -334,7 +335,7 @@ Test(clocks, the_worker_is_woken)
 			check_true(wait_until_at_least(&runs, i));
 		}
 		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-		sleep_ns(20 * NS_PER_MS);
+		check_true(asleep_park_await(engine));
 		before = stats_of(engine);
 		sleep_ns(100 * NS_PER_MS);
 		check_int(stats_of(engine).turns, before.turns);
@@ -405,8 +406,10 @@ Test(clocks, boottime_gives_its_descriptors_back)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The first round lacks a descriptor for the first of two that the engine needs, the second
- * round for the second. */
+/*
+ * The engine needs two descriptors. In the first round the first one cannot be made, in the second
+ * round the second one.
+ */
 Test(clocks, boottime_without_descriptors_makes_no_engine)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);

@@ -6,6 +6,7 @@
  * Seen to fail with these defects: a stop does not end pending attempts; a hand-back ends a task
  * whose attempt another thread is making; a child continues the parent's task.
  */
+#include "asleep.h"
 #include "child.h"
 #include "retry_scene.h"
 
@@ -73,7 +74,7 @@ Test(retry_stop, stop_while_pending_ends_the_task)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 }
 
-/* The engine is already closed when the attempt returns its result. */
+/* In the next test, the engine is already closed when the attempt returns its result. */
 static atomic_int stopping_inside;
 
 static int on_stopping_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -176,7 +177,7 @@ Test(retry_stop, destroy_in_a_hook_returns_busy)
 }
 
 /* A hand-back hook must be able to recognise a queue's timeouts. */
-Test(retry_stop, hand_back_is_told_apart)
+Test(retry_stop, hand_back_hook_can_recognise_a_queues_timers)
 {
 	struct scene scene;
 
@@ -194,12 +195,14 @@ Test(retry_stop, hand_back_is_told_apart)
 enum { DUES_MAX = 8 };
 static struct tw_due dues[DUES_MAX];
 static atomic_int due_count;
+static asleep_thread worker;
 
 static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t i;
 
 	(void)context;
+	asleep_announce(&worker);
 	for (i = 0; i < count && due_count < DUES_MAX; i++)
 		dues[due_count++] = due[i];
 	return i;
@@ -334,9 +337,11 @@ static int on_unexpired_attempt(struct tw_retry_handle self, void *arg, uint64_t
 	atomic_store(&attempt_inside, true);
 	while (tw_engine_pending(job->engine) > 0)
 		sleep_ns(NS_PER_MS / 10);
-	/* The engine's count changes before the retry layer is notified of the hand-back, so the
-	 * test waits a little. */
-	sleep_ns(2 * NS_PER_MS);
+	/*
+	 * The engine's count changes before the retry layer is notified of the hand-back. When the
+	 * worker sleeps again, it has notified the layer.
+	 */
+	check_true(asleep_await(&worker));
 	check_int(atomic_load(&job->ended), 0);
 	return on_attempt(self, arg, attempt);
 }

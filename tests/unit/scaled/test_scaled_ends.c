@@ -7,6 +7,7 @@
  * does not end the kind's timeouts; a kind that is not stopped, or an engine that has kinds, can be
  * destroyed; a create that fails for lack of memory leaves a timer or a seat.
  */
+#include "asleep.h"
 #include "fault.h"
 #include "scaled_scene.h"
 
@@ -78,7 +79,7 @@ Test(scaled_ends, factors_that_are_none)
 }
 
 /* With the longest possible delays, no factor may cause an overflow. */
-Test(scaled_ends, delays_without_end)
+Test(scaled_ends, longest_delays_cause_no_overflow)
 {
 	struct tw_scaled *scaled;
 	struct tw_handle handle;
@@ -102,7 +103,10 @@ Test(scaled_ends, delays_without_end)
 	fixture_close(&fixture);
 }
 
-/* Before the mend such a timeout had no deadline, and the worker took one turn after the other. */
+/*
+ * With factor 0, a timeout with an endless delay must be due after its least delay. In an earlier
+ * version it had no deadline, and the worker took one turn after another.
+ */
 Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
 {
 	struct tw_scaled *scaled;
@@ -122,7 +126,9 @@ Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
 	fixture_close(&fixture);
 }
 
-/* Nor does it where the sum of time and delay does not fit. */
+/*
+ * If the sum of time and delay overflows, the worker must not take one turn after another either.
+ */
 Test(scaled_ends, delays_beyond_the_end_of_time_need_no_turns)
 {
 	struct tw_scaled *scaled;
@@ -287,7 +293,7 @@ Test(scaled_ends, no_memory_to_create)
 
 /* Creates more kinds than there are seats, again and again. The memory of seats must be used
  * again. */
-Test(scaled_ends, kinds_come_and_go)
+Test(scaled_ends, closed_kinds_give_back_the_memory_of_their_seats)
 {
 	enum { KINDS = 5 };
 	struct tw_scaled *scaled[KINDS];
@@ -331,8 +337,7 @@ Test(scaled_ends, callback_that_ends_the_worker)
 	fixture_advance(&fixture, NS_PER_MS / 2);
 	(void)scaled_probe(&fixture, scaled, &probe);
 	check_int(tw_clock_set(fixture.clock, NS_PER_S + NS_PER_MS), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_FAILED)
-		sleep_ns(NS_PER_MS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_scaled_schedule(scaled, &probe_kind, &probe, NULL), -ESHUTDOWN);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(probe.runs, 0);

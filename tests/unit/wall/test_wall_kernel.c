@@ -8,6 +8,7 @@
  * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
  * is not closed.
  */
+#include "asleep.h"
 #include "probe.h"
 #include "sanitized.h"
 #include "thread_fault.h"
@@ -132,7 +133,7 @@ Test(wall_kernel, a_step_wakes_the_worker)
 	probe_init(&probe, engine);
 	check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL), 0);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-	sleep_ns(5 * NS_PER_MS);
+	check_true(asleep_park_await(engine));
 	wall_step(2 * HOUR_NS);
 	check_true(wait_until_at_least(&probe.runs, 1));
 	real_engine_close(engine);
@@ -203,7 +204,7 @@ Test(wall_kernel, a_step_back_delays)
 
 /* Before the first date there must be no descriptor and no thread for dates, from then on one of
  * each, and none after the engine is destroyed. */
-Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
+Test(wall_kernel, watch_exists_from_the_first_date_until_destroy)
 {
 	struct tw_engine *engine;
 	struct probe probe;
@@ -229,7 +230,7 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 }
 
 /* The engine is destroyed while the library handles a step. */
-Test(wall_kernel, ends_at_any_moment)
+Test(wall_kernel, destroy_works_while_a_step_is_handled)
 {
 	struct tw_engine *engine;
 	struct probe probe;
