@@ -41,6 +41,7 @@ PROGRAMS = {
     "file/test_power.c": DISK,
     "file/test_faults.c": DISK,
     "core/test_durable.c": CORE,
+    "core/test_durable_during.c": CORE,
     "core/test_durable_reopen.c": CORE,
     "core/test_durable_late.c": CORE,
     "core/test_durable_states.c": CORE,
@@ -137,6 +138,11 @@ PLANTED = [
     ("a refused timer counts as stored", "durable/settle.c",
      "\tif (op->outcome != TW_DURABLE_DONE) {\n\t\trefuse(set, timer);", "\tif (false) {\n\t\trefuse(set, timer);",
      "core/test_durable.c"),
+    ("an absorbed fresh timer is not acknowledged", "durable/fresh/table.c", "\ttwi_batch_absorbed_tell(set);\n\treturn any;", "\treturn any;",
+     "core/test_durable.c"),
+    ("a request overtakes a fresh timer", "durable/take.c",
+     "\t\tany |= twi_fresh_timers_collect(set, take_fresh);\n\t\tset->back = take_list(set, link);",
+     "\t\tset->back = take_list(set, link);\n\t\tany |= twi_fresh_timers_collect(set, take_fresh);", "core/test_durable_during.c"),
     ("a timer is acknowledged as absorbed and stays in the store", "durable/take.c",
      "\ttimer->armed = timer->armed && result == TWI_RESULT_CANCELLED;\n",
      "\ttimer->armed = timer->armed && result == TWI_RESULT_CANCELLED;\n"
@@ -150,7 +156,8 @@ def pkg_config(what):
 
 def sources_of(tree):
     # Without programs that have a main of their own, and without folders that need other libraries.
-    return sorted(path for path in tree.rglob("*.c") if path.parent.name not in ("executors", "postgres", "tool"))
+    other = {"executors", "hosts", "postgres", "redis", "tool"}
+    return sorted(path for path in tree.rglob("*.c") if not other & set(path.relative_to(tree).parts))
 
 
 class Builder:
