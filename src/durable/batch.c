@@ -25,8 +25,9 @@ enum {
 	BUSY_WAIT_NS = 1000000,
 	ITEM_OPS_MAX = 2,
 	/*
-	 * The most bytes that a server gets at once, plus one payload. The server has a quarter of
-	 * a session's time to store them.
+	 * A batch for a server is committed when its keys and payloads have this many bytes. Its
+	 * last timer may exceed them. The bound is low, because the server must store a batch
+	 * within a quarter of a session's time.
 	 */
 	SHARED_BYTES = 4 << 20,
 };
