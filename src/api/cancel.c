@@ -198,7 +198,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 
 /*
  * Does the work that follows when the worker's own thread has cancelled a timeout in its wheel.
- * `sweeping`: stop frees the cancelled nodes that it finds. `fresh`: cancel_is_short was true.
+ * `sweeping`: the engine is being stopped; then this only counts the cancel, and stop's sweep frees
+ * the node. `fresh`: cancel_is_short was true.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,

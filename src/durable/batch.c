@@ -26,8 +26,9 @@ enum {
 	ITEM_OPS_MAX = 2,
 	ABSORBED_AT_ONCE = 256,
 	/*
-	 * The most bytes that a server gets at once, plus one payload. The server has a quarter of
-	 * a session's time to store them.
+	 * A batch for a server is committed when its keys and payloads have this many bytes. Its
+	 * last timer may exceed them. The bound is low, because the server must store a batch
+	 * within a quarter of a session's time.
 	 */
 	SHARED_BYTES = 4 << 20,
 };

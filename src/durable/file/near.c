@@ -24,7 +24,8 @@ struct load {
 	struct twi_timers *timers;
 	struct twi_mark from; /* the last timer that was given */
 	size_t most;          /* how many timers this load may still give */
-	bool fresh;           /* the plan was read in this load, so each mark has its row */
+	/* this load has read the plan, so a mark must have its row unless its timer has ended */
+	bool fresh;
 };
 
 /* Rows to give: they are read in the order of the file, and given in the order of deadlines. */
