@@ -13,6 +13,7 @@
  *   after the first setting of its descriptor;
  * - sleeps stay short when the barrier succeeds again.
  */
+#include "asleep.h"
 #include "rings.h"
 #include "thread/barrier.h"
 
@@ -34,7 +35,7 @@ enum {
 };
 
 static atomic_bool able, good;
-static atomic_int barriers;
+static atomic_int barriers, good_barriers;
 
 bool twi_barrier_able(void)
 {
@@ -43,8 +44,11 @@ bool twi_barrier_able(void)
 
 bool twi_barrier_all(void)
 {
+	bool result = atomic_load(&good);
+
 	atomic_fetch_add(&barriers, 1);
-	return atomic_load(&good);
+	atomic_fetch_add(&good_barriers, result);
+	return result;
 }
 
 static struct twi_worker *worker_of(const struct tw_engine *engine)
@@ -133,17 +137,31 @@ Test(barrier, made_it_lets_the_worker_sleep)
 	atomic_int fired = 0;
 
 	check_true(busy(engine));
+	check_true(wait_until_at_least(&barriers, 1));
+	check_true(asleep_park_await(engine));
 	/*
 	 * After a successful barrier the worker sleeps without a time limit. So the push, which
 	 * does not wake it, must stay in its lane.
 	 */
-	sleep_ns(STILL_MS * NS_PER_MS);
 	push_unseen(engine, &fired);
 	sleep_ns(STILL_MS * NS_PER_MS);
 	check_int(atomic_load(&fired), 0);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
 	check_true(wait_until_at_least(&fired, 1));
 	real_engine_close(engine);
+}
+
+/* Waits until the worker has slept `count` times. Only short sleeps end by themselves. */
+static bool parks_await(struct tw_engine *engine, uint64_t count)
+{
+	int64_t limit_ns = monotonic_ns() + PATIENCE_NS;
+
+	while (stats_of(engine).parks < count) {
+		if (monotonic_ns() > limit_ns)
+			return false;
+		sleep_ns(NS_PER_MS);
+	}
+	return true;
 }
 
 Test(barrier, failed_it_leaves_short_sleeps)
@@ -153,17 +171,16 @@ Test(barrier, failed_it_leaves_short_sleeps)
 	uint64_t before;
 
 	check_true(busy(engine));
-	before = stats_of(engine).parks;
-	sleep_ns(STILL_MS * NS_PER_MS);
-	check_at_least(stats_of(engine).parks - before, LOOKS);
+	check_true(parks_await(engine, stats_of(engine).parks + LOOKS));
 	push_unseen(engine, &fired);
 	check_true(wait_until_at_least(&fired, 1));
 	/* When the barrier succeeds again, the worker must sleep long again. */
 	atomic_store(&good, true);
-	sleep_ns(STILL_MS * NS_PER_MS);
+	check_true(wait_until_at_least(&good_barriers, 1));
+	check_true(asleep_park_await(engine));
 	before = stats_of(engine).parks;
 	sleep_ns(STILL_MS * NS_PER_MS);
-	check_at_most(stats_of(engine).parks - before, 1);
+	check_int(stats_of(engine).parks - before, 0);
 	real_engine_close(engine);
 }
 

@@ -13,6 +13,7 @@
  *   deadline);
  * - the worker does not read the eventfd (the_worker_sleeps_…).
  */
+#include "asleep.h"
 #include "fault.h"
 #include "probe.h"
 
@@ -334,7 +335,7 @@ Test(clocks, the_worker_is_woken)
 			check_true(wait_until_at_least(&runs, i));
 		}
 		check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-		sleep_ns(20 * NS_PER_MS);
+		check_true(asleep_park_await(engine));
 		before = stats_of(engine);
 		sleep_ns(100 * NS_PER_MS);
 		check_int(stats_of(engine).turns, before.turns);

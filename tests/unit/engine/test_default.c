@@ -7,13 +7,12 @@
  * accepted; a stop does not join the worker's thread; a stop does not end the watch for dates.
  * ThreadSanitizer reports the last two as well.
  */
-#include "fixture.h"
+#include "asleep.h"
 #include "probe.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <unistd.h>
 
 static atomic_int runs;
 
@@ -87,17 +86,18 @@ Test(default_engine, a_creation_that_fails_is_tried_again)
 	stop();
 }
 
-/* Destructors of thread data run at the very end of a thread, so one that sleeps makes the
- * thread end late. */
+/*
+ * Destructors of thread data run at the very end of a thread. This one ends the thread only when
+ * the caller of stop sleeps, so a stop that does not wait for the thread returns first.
+ */
 static pthread_key_t slow_end;
+static asleep_thread stopping;
 static atomic_int ended;
 
 static void end_slowly(void *unused)
 {
 	(void)unused;
-	/* A stop that does not wait for the thread returns before this time is over. */
-	(void)usleep(20000);
-	atomic_store(&ended, 1);
+	atomic_store(&ended, asleep_await(&stopping));
 }
 
 static void on_worker(struct tw_handle self, void *arg)
@@ -114,6 +114,7 @@ Test(default_engine, a_stop_waits_for_the_end_of_the_thread)
 	check_int(pthread_key_create(&slow_end, end_slowly), 0);
 	check_int(tw_schedule(tw_default_engine(), 0, &on_worker_kind, &runs, NULL), 0);
 	check_true(wait_until_at_least(&runs, 1));
+	asleep_announce(&stopping);
 	stop();
 	check_int(ended, 1);
 	stop();
@@ -165,6 +166,18 @@ static int threads_alive(void)
 	return count;
 }
 
+/*
+ * Waits until the number of threads has fallen to `count`. For a moment after a join, the system
+ * may still list the thread.
+ */
+static bool threads_come_down_to(int count)
+{
+	for (int64_t begin_ns = monotonic_ns(); threads_alive() > count; sleep_ns(NS_PER_MS))
+		if (monotonic_ns() - begin_ns > PATIENCE_NS)
+			return false;
+	return true;
+}
+
 static void *nothing(void *unused)
 {
 	return unused;
@@ -189,9 +202,6 @@ Test(default_engine, a_stop_ends_the_watch_for_dates)
 	check_int(tw_engine_flush(tw_default_engine(), TW_NEVER), 0);
 	check_at_least(threads_alive(), before + 1);
 	stop();
-	/* The kernel may list a thread for a moment after it was joined. */
-	for (int i = 0; i < 10000 && threads_alive() > before; i++)
-		(void)usleep(1000);
-	check_at_most(threads_alive(), before);
+	check_true(threads_come_down_to(before));
 	check_int(tw_timeout_state(handle), TW_STATE_CANCELLED);
 }

@@ -11,8 +11,11 @@
 #include "probe.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 struct stopper {
 	struct tw_engine *engine;
@@ -136,21 +139,26 @@ Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
 	fixture_close(&fixture);
 }
 
-/* In the next test (B11), a callback blocks in a system call, and stop must not disturb it. */
+/*
+ * In the next test (B11), a callback blocks in a system call, and stop must not disturb it. The call
+ * returns when the test writes to the descriptor. A signal would also end it, because the kernel
+ * never restarts poll(2).
+ */
 struct sleeper {
-	sem_t entered;
+	int fd;
+	asleep_thread number;
 	atomic_int interrupted;
 	atomic_int finished;
 };
 
 static void on_sleeper(struct tw_handle self, void *arg)
 {
-	struct timespec long_time = {.tv_sec = 0, .tv_nsec = 500000000};
 	struct sleeper *sleeper = arg;
+	struct pollfd polled = {.fd = sleeper->fd, .events = POLLIN};
 
 	(void)self;
-	sem_post(&sleeper->entered);
-	if (nanosleep(&long_time, NULL) != 0)
+	asleep_announce(&sleeper->number);
+	if (poll(&polled, 1, -1) != 1)
 		atomic_fetch_add(&sleeper->interrupted, 1);
 	atomic_fetch_add(&sleeper->finished, 1);
 }
@@ -160,19 +168,27 @@ static const struct tw_kind sleeper_kind = TW_KIND(on_sleeper, NULL);
 Test(stop_threads, b11_stop_does_not_interrupt_and_waits)
 {
 	struct fixture fixture;
-	struct sleeper sleeper = {.interrupted = 0};
+	struct sleeper sleeper = {.fd = eventfd(0, EFD_CLOEXEC)};
+	struct stopper second;
 
+	check_at_least(sleeper.fd, 0);
 	fixture_open(&fixture, NULL);
-	sem_init(&sleeper.entered, 0, 0);
 	must_schedule(fixture.engine, 1, &sleeper_kind, &sleeper);
 	check_int(tw_clock_set(fixture.clock, NS_PER_MS), 0);
-	sem_wait(&sleeper.entered);
+	check_true(asleep_await(&sleeper.number));
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 50 * NS_PER_MS), -ETIMEDOUT);
 	check_int(sleeper.finished, 0);
-	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
+	stopper_start(&second, &fixture);
+	check_true(asleep_await(&second.number));
+	check_int(second.done, 0);
+	check_int(sleeper.finished, 0);
+	check_int(eventfd_write(sleeper.fd, 1), 0);
+	check_int(pthread_join(second.thread, NULL), 0);
+	check_int(second.result, 0);
 	check_int(sleeper.finished, 1);
 	check_int(sleeper.interrupted, 0);
 	fixture_close(&fixture);
+	check_int(close(sleeper.fd), 0);
 }
 
 /*
@@ -183,7 +199,7 @@ struct producer {
 	struct tw_engine *engine;
 	pthread_t thread;
 	atomic_int *finalised;
-	int accepted;
+	atomic_int accepted;
 	int last_error;
 };
 
@@ -208,7 +224,7 @@ static void *producer_main(void *arg)
 	do {
 		producer->last_error = tw_schedule(producer->engine, NS_PER_MS, &counted_kind,
 						   producer->finalised, NULL);
-		producer->accepted += producer->last_error == 0;
+		atomic_fetch_add(&producer->accepted, producer->last_error == 0);
 	} while (producer->last_error == 0);
 	return NULL;
 }
@@ -227,7 +243,9 @@ static void race_once(int round)
 		check_int(pthread_create(&producers[i].thread, NULL, producer_main, &producers[i]),
 			  0);
 	}
-	sleep_ns(round % 4 * 100 * NS_PER_US);
+	/* Stop must meet producers that have not begun, and producers that are in full flow. */
+	for (i = 0; i < 2; i++)
+		check_true(wait_until_at_least(&producers[i].accepted, round % 4 * 100));
 	fixture_stop(&fixture);
 	for (i = 0; i < 2; i++) {
 		check_int(pthread_join(producers[i].thread, NULL), 0);

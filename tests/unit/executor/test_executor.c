@@ -7,6 +7,7 @@
  * cancel; for a dropped timeout the callback runs too; a chain ends with a dropped run; an inline
  * timeout is offered to the executor.
  */
+#include "asleep.h"
 #include "dispatch_scene.h"
 
 static const struct tw_kind inline_kind = TW_KIND_INLINE(NULL, NULL);
@@ -345,10 +346,7 @@ Test(executor, a_hook_that_ends_its_thread)
 		probe_schedule(&fixture, &probe, 1);
 		fixture_flush(&fixture);
 		check_int(tw_clock_set(fixture.clock, fixture.now_ns += NS_PER_MS), 0);
-		for (int i = 0; i < 6000 && tw_engine_state(fixture.engine) != TW_ENGINE_FAILED;
-		     i++)
-			sleep_ns(NS_PER_MS);
-		check_int(tw_engine_state(fixture.engine), TW_ENGINE_FAILED);
+		check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 		fixture_stop(&fixture);
 		check_int(probe.runs, rejection == TW_REJECTION_RUN);
 		check_int(probe.finalised, 1);

@@ -359,8 +359,8 @@ Test(keyed_rejections, forked_child_is_rejected_and_the_parent_goes_on)
 	scene_close(&scene.fixture, scene.table);
 }
 
-/* Counts the threads of this process that have the reclaimer's name. */
-static int reclaimers(void)
+/* Counts the threads of this process whose names begin with `prefix`. */
+static int threads_named(const char *prefix)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *task;
@@ -376,7 +376,7 @@ static int reclaimers(void)
 		if (file == NULL)
 			continue;
 		if (fgets(name, sizeof name, file) != NULL)
-			count += strncmp(name, "tw-reclaim", 10) == 0;
+			count += strncmp(name, prefix, strlen(prefix)) == 0;
 		(void)fclose(file);
 	}
 	(void)closedir(tasks);
@@ -389,21 +389,26 @@ static int reclaimers(void)
  */
 static void reclaimers_await(int count)
 {
-	for (int i = 0; i < 10000 && reclaimers() != count; i++)
+	for (int i = 0; i < 10000 && threads_named("tw-reclaim") != count; i++)
 		sleep_ns(NS_PER_MS);
-	check_int(reclaimers(), count);
+	check_int(threads_named("tw-reclaim"), count);
 }
 
-Test(keyed_rejections, one_thread_while_there_is_a_table)
+Test(keyed_rejections, tables_share_one_reclaimer)
 {
 	struct fixture fixture;
 	struct tw_keyed *tables[3];
+	int before;
 
 	fixture_open(&fixture, NULL);
+	check_int(tw_engine_start(fixture.engine), 0);
 	reclaimers_await(0);
+	before = threads_named("");
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 3; i++)
 			tables[i] = table_open(&fixture);
+		/* A second reclaimer counts here even before it has set its name. */
+		check_int(threads_named(""), before + 1);
 		reclaimers_await(1);
 		for (int i = 0; i < 3; i++)
 			check_int(tw_keyed_destroy(tables[i]), 0);

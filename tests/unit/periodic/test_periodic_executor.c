@@ -281,8 +281,7 @@ Test(periodic_executor, the_end_of_a_run_wakes_the_worker)
 	check_int(tw_schedule_periodic(engine, &period, &count_kind, &count, NULL), 0);
 	for (int run = 0; run < 5; run++) {
 		check_true(wait_until_at_least(&executor.count, run + 1));
-		/* The worker now sleeps without a limit. */
-		sleep_ns(10 * NS_PER_MS);
+		check_true(asleep_park_await(engine));
 		check_int(tw_due_run(&executor.due[run]), 0);
 	}
 	check_true(wait_until_at_least(&executor.count, 6));

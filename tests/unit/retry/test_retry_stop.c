@@ -6,6 +6,7 @@
  * Seen to fail with these defects: a stop does not end pending attempts; a hand-back ends a task
  * whose attempt another thread is making; a child continues the parent's task.
  */
+#include "asleep.h"
 #include "child.h"
 #include "retry_scene.h"
 
@@ -194,12 +195,14 @@ Test(retry_stop, hand_back_is_told_apart)
 enum { DUES_MAX = 8 };
 static struct tw_due dues[DUES_MAX];
 static atomic_int due_count;
+static asleep_thread worker;
 
 static size_t on_dispatch(void *context, const struct tw_due *due, size_t count)
 {
 	size_t i;
 
 	(void)context;
+	asleep_announce(&worker);
 	for (i = 0; i < count && due_count < DUES_MAX; i++)
 		dues[due_count++] = due[i];
 	return i;
@@ -334,9 +337,11 @@ static int on_unexpired_attempt(struct tw_retry_handle self, void *arg, uint64_t
 	atomic_store(&attempt_inside, true);
 	while (tw_engine_pending(job->engine) > 0)
 		sleep_ns(NS_PER_MS / 10);
-	/* The engine's count changes before the retry layer is notified of the hand-back, so the
-	 * test waits a little. */
-	sleep_ns(2 * NS_PER_MS);
+	/*
+	 * The engine's count changes before the retry layer is notified of the hand-back. When the
+	 * worker sleeps again, it has notified the layer.
+	 */
+	check_true(asleep_await(&worker));
 	check_int(atomic_load(&job->ended), 0);
 	return on_attempt(self, arg, attempt);
 }

@@ -7,6 +7,7 @@
  * does not end the kind's timeouts; a kind that is not stopped, or an engine that has kinds, can be
  * destroyed; a create that fails for lack of memory leaves a timer or a seat.
  */
+#include "asleep.h"
 #include "fault.h"
 #include "scaled_scene.h"
 
@@ -331,8 +332,7 @@ Test(scaled_ends, callback_that_ends_the_worker)
 	fixture_advance(&fixture, NS_PER_MS / 2);
 	(void)scaled_probe(&fixture, scaled, &probe);
 	check_int(tw_clock_set(fixture.clock, NS_PER_S + NS_PER_MS), 0);
-	while (tw_engine_state(fixture.engine) != TW_ENGINE_FAILED)
-		sleep_ns(NS_PER_MS);
+	check_true(engine_state_await(fixture.engine, TW_ENGINE_FAILED));
 	check_int(tw_scaled_schedule(scaled, &probe_kind, &probe, NULL), -ESHUTDOWN);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, PATIENCE_NS), 0);
 	check_int(probe.runs, 0);

@@ -8,6 +8,7 @@
  * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
  * is not closed.
  */
+#include "asleep.h"
 #include "probe.h"
 #include "sanitized.h"
 #include "thread_fault.h"
@@ -132,7 +133,7 @@ Test(wall_kernel, a_step_wakes_the_worker)
 	probe_init(&probe, engine);
 	check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL), 0);
 	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
-	sleep_ns(5 * NS_PER_MS);
+	check_true(asleep_park_await(engine));
 	wall_step(2 * HOUR_NS);
 	check_true(wait_until_at_least(&probe.runs, 1));
 	real_engine_close(engine);
