@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* The places from which the results of a call may differ. */
+/* The places where the library runs user code, as far as a call's result depends on the place. */
 enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
 
 /* The moment at which a tour of calls begins. */
@@ -45,8 +45,10 @@ struct tour {
 };
 
 struct call {
-	/* The name of the function. After a comma there may be more functions, or a remark on
-	 * the call. */
+	/*
+	 * The name of the called function. After a comma: other functions that the call covers, or
+	 * a remark.
+	 */
 	const char *name;
 	int64_t (*make)(struct tour *tour);
 	/*

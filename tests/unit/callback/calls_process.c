@@ -25,7 +25,7 @@ static int64_t call_strerror(struct tour *tour)
 	return strcmp(tw_strerror(-ESTALE), tw_strerror(-EINVAL)) == 0;
 }
 
-/* Functions that return constant texts. So every place must get the same ones. */
+/* These functions return constant texts, so they must return the same text in every place. */
 #define NAMES(X)                                                                                   \
 	X(cancel_outcome)                                                                          \
 	X(reschedule_outcome)                                                                      \
@@ -209,8 +209,8 @@ static int64_t call_flush(struct tour *tour)
 }
 
 /*
- * Stops the engine. The finaliser of a cancel may do so, therefore a test of its own makes that
- * call.
+ * Stops the engine. In the finaliser of a cancel, stop is allowed and would end the engine during
+ * the tour. So a separate test makes that call.
  */
 static int64_t call_stop(struct tour *tour)
 {

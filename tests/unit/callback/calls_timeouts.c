@@ -146,7 +146,7 @@ static int64_t call_schedule_wall(struct tour *tour)
 	return tw_schedule_wall(tour->fixture.engine, TW_NEVER, &count_kind, NULL, &tour->made);
 }
 
-/* Sets the period. A test of its own makes this call inside a run of a periodic timeout. */
+/* Sets the period. A separate test makes this call inside a run of a periodic timeout. */
 static int64_t call_period_set(struct tour *tour)
 {
 	return tw_period_set(tour->self, NS_PER_S);

@@ -224,8 +224,8 @@ Test(callback_misbehaves, finaliser_ends_the_thread_that_hands_back)
 }
 
 /*
- * The next test: when the worker's thread ends, the destructors of its thread data must not count
- * as the worker.
+ * In the next test, the worker's thread ends, and a destructor of its thread data calls the
+ * library. The library must not treat this call as one of the worker.
  */
 static struct {
 	pthread_key_t key;

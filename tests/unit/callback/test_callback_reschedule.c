@@ -4,8 +4,8 @@
  * wheels, for owner-only and for shared timeouts, and also on a worker thread. The time is virtual.
  *
  * Seen to fail with these defects: a timeout of the present batch is put into a slot; a past
- * deadline is not deferred to the next turn, on either code path, so that the poll does not end; a
- * deferred timeout is not pushed, or not marked as queued.
+ * deadline is not deferred to the next turn, so that the poll does not end (planted in each of the
+ * two code paths); a deferred timeout is not pushed, or not marked as queued.
  */
 #include "loop_scene.h"
 
@@ -159,7 +159,10 @@ Test(loop_reschedule, the_past_waits_for_the_next_poll)
 	}
 }
 
-/* The same fast path on a worker thread, for callbacks that move their peers. */
+/*
+ * In this test, callbacks on a worker thread reschedule their peers. There, too, the reschedule
+ * changes the wheel directly.
+ */
 Test(loop_reschedule, callbacks_on_a_worker)
 {
 	for (int move = 0; move < MOVES * 4; move++) {

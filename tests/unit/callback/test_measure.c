@@ -7,11 +7,11 @@
  * - a run is not measured from the end of the previous one;
  * - the time of a finaliser, or of runs in an executor, is not measured;
  * - the time of the hook for slow runs counts for the next run;
- * - one of the two measurements is used for the other;
+ * - the duration of a run is recorded as its lateness, or the lateness as the duration;
  * - a sampled run is measured from the end of the previous sample;
  * - all runs are sampled, or none;
- * - when an inner worker dies, its thread no longer counts as the worker of the outer engine
- *   either.
+ * - a thread is the worker of two engines; when it ends inside the inner one, it no longer counts
+ *   as the worker of the outer one.
  */
 #include "asleep.h"
 #include "slow_scene.h"
@@ -139,7 +139,7 @@ Test(measure, samples_measure_one_run_in_32)
 
 /* The watch for slow runs needs the time of each run, but the measurement must still use samples
  * only. */
-Test(measure, samples_beside_the_watch)
+Test(measure, watch_for_slow_runs_leaves_the_samples_as_they_are)
 {
 	struct tw_options options = measure_options();
 

@@ -5,9 +5,8 @@
  * such section.
  *
  * Seen to fail with these defects: the worker does not wait for a grace period (the first two
- * tests); a child may register fork handlers after a fork without them, and its own fork then
- * hangs; a call leaves an RCU
- * section open.
+ * tests); a child that was forked without fork handlers may register some, and its own fork then
+ * hangs; a call leaves an RCU section open.
  */
 #include "asleep.h"
 #include "child.h"
@@ -113,9 +112,11 @@ Test(rcu_section, destroy_with_a_virtual_clock_waits_for_others)
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-/* The owner of two loops. For the first loop's timeout it must look again whether it owns that loop
- * too, and does so inside a section. */
-Test(rcu_section, the_owner_of_two_loops_leaves_its_own)
+/*
+ * One thread owns two loops. When it uses a timeout of the first loop, the library looks inside an
+ * RCU section whether the thread owns that loop, too. The call must leave this section.
+ */
+Test(rcu_section, calls_of_an_owner_of_two_loops_leave_the_section)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_nothing, NULL);
 	struct tw_handle handles[2];

@@ -42,8 +42,10 @@ Test(slow_hook, its_time_is_nobodys)
 	fixture_close(&fixture);
 }
 
-/* An executor's thread calls the hook for another thread's run. It is already inside a run of
- * its own. */
+/*
+ * In the next tests, an executor's thread calls the hook for another thread's run, while it is
+ * inside a run of its own. `inside` records the results of the hook's calls.
+ */
 static struct {
 	struct tw_handle own;
 	int stopped, waited, cancelled;
@@ -57,7 +59,10 @@ static void calling_hook(void *context, const struct tw_slow *slow)
 	inside.cancelled = tw_cancel(inside.own);
 }
 
-/* Holds one run in an executor. When that run is slow, begins the other one. */
+/*
+ * Holds one run in an executor. When that run is slow, begins a run of `work` on this thread, which
+ * must report the slow one.
+ */
 static void hook_in_executor(struct work *work, bool periodic)
 {
 	struct tw_options options = slow_options(calling_hook);

@@ -406,8 +406,10 @@ Test(clocks, boottime_gives_its_descriptors_back)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* The first round lacks a descriptor for the first of two that the engine needs, the second
- * round for the second. */
+/*
+ * The engine needs two descriptors. In the first round the first one cannot be made, in the second
+ * round the second one.
+ */
 Test(clocks, boottime_without_descriptors_makes_no_engine)
 {
 	struct tw_clock *clock = clock_open(TW_CLOCK_BOOTTIME);

@@ -36,7 +36,7 @@ struct tour {
 	struct back_log back;
 };
 
-/* A forked process must not use cr_assert. */
+/* Replaces cr_assert, which a forked process must not use. */
 #define need(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

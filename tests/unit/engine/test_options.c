@@ -127,8 +127,10 @@ Test(options, slots_of_zero_or_absurd_are_rejected)
 	check_accepted(&options);
 }
 
-/* The slots of a hashed wheel. The limit applies to the hierarchical wheel too, although it does
- * not use the option. */
+/*
+ * The tick times the number of slots must not overflow. The limit applies to the hierarchical wheel
+ * too, although that wheel does not use the option `slots`.
+ */
 Test(options, tick_times_slots_overflows)
 {
 	struct tw_options options = defaults();

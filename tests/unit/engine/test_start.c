@@ -254,7 +254,9 @@ Test(start, lazy_start_that_accepts_meanwhile)
 	maker_close(&maker, &fixture);
 }
 
-/* A test of defect B2: while one thread is held in the thread hook, other callers waited for it. */
+/*
+ * A test of defect B2: while a thread was inside the thread hook, all other callers waited for it.
+ */
 struct stuck {
 	sem_t entered;
 	sem_t leave;

@@ -4,9 +4,9 @@
  * stop gives back.
  *
  * Seen to fail with these defects:
- * - after the stop, the thread does not count again as the worker that it was before, or counts as
- *   none (`…_afterwards`, `…_another_engine`);
- * - after the stop, the thread's run is not restored;
+ * - after the stop, the calling thread does not count again as the worker of its own engine
+ *   (`the_thread_is_its_own_afterwards`, `in_a_callback_of_another_engine`);
+ * - after the stop, the library has forgotten the run in which the thread called stop;
  * - twi_worker_finish() does not reclaim, or reclaims only one batch
  *   (`timeouts_in_a_cancel_queue_are_given_back`);
  * - cancelled timeouts are not given back (`timeouts_cancelled_in_ingress_are_given_back`).
@@ -85,8 +85,8 @@ Test(stop_inline, the_thread_is_its_own_afterwards)
 }
 
 /*
- * A worker that finishes another engine in a callback. Afterwards it must still be the worker of
- * its own engine.
+ * In the next test, a worker finishes another engine in a callback. Afterwards it must still be the
+ * worker of its own engine.
  */
 struct host {
 	struct fixture fixture;

@@ -204,7 +204,7 @@ Test(threads, schedule_from_destructors_before_and_after_ours)
 	fixture_close(&fixture);
 }
 
-/* Threads that exist longer than an engine, and use the next one. */
+/* In the next test, the threads exist longer than an engine, and then use the next engine. */
 static atomic_int phase;
 
 static void *long_life(void *arg)

@@ -117,7 +117,7 @@ static void on_announce(struct tw_handle self, void *arg)
  * When a call that wakes a thread returns, the kernel no longer reports that thread as asleep. So
  * if the worker is asleep afterwards, in the same park, no call has woken it.
  */
-Test(turns, a_few_units_wake_nobody)
+Test(turns, a_few_units_do_not_wake_the_worker)
 {
 	static const struct tw_kind announcing = TW_KIND(on_announce, NULL);
 	struct fixture fixture;
@@ -151,7 +151,7 @@ static void *schedule_one(void *argument)
 
 /* One of two lanes has far more entries than its share of a batch. Flush must wait for all of
  * them. */
-Test(turns, a_batch_is_used_up_by_who_has_more)
+Test(turns, lane_with_more_timeouts_uses_the_rest_of_a_batch)
 {
 	static atomic_int runs;
 	struct tw_options options = fixture_options();
@@ -169,7 +169,7 @@ Test(turns, a_batch_is_used_up_by_who_has_more)
 	fixture_close(&fixture);
 }
 
-Test(turns, the_wheels_memory_is_told)
+Test(turns, stats_report_the_wheels_memory)
 {
 	struct fixture fixture;
 	uint64_t empty_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A dispatched timeout has run, and its node serves another dispatched timeout that has not. A
- * second run of the first must return stale. If the hook has run a timeout that it then does not
- * accept, the engine must not put back the node's next timeout instead.
+ * The same node serves two dispatched timeouts, one after the other. The first one has run, the
+ * second one has not. Another tw_due_run of the first one must return -ESTALE. If a dispatch hook
+ * runs a timeout and then rejects it, the engine must not put back the second timeout instead.
  *
  * Seen to fail with these defects: tw_due_run, or the engine's put-back, checks only the state, and
  * not the generation.

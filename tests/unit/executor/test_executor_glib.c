@@ -97,7 +97,10 @@ Test(executor_glib, no_resources_for_its_threads)
 	for (int threads = 0; threads < 3; threads++) {
 		atomic_store(&create_before, threads);
 		atomic_store(&create_error, EAGAIN);
-		/* More threads than earlier pools may have left over. */
+		/*
+		 * GLib keeps threads of earlier pools. So the test asks for more than can be left
+		 * over.
+		 */
 		check_int(tw_glib_create(32, 0, &executor), -ENOMEM);
 		check_true(executor == NULL);
 		atomic_store(&create_error, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop with callbacks in an executor: which thread waits for them, and for how long. Several tests
- * differ in the thread that finishes the engine. Also: an executor that runs a timeout too late.
+ * Stop with callbacks in an executor: which thread waits for them, and for how long. Some tests
+ * differ only in the thread that finishes the engine. One test has an executor that runs a timeout
+ * too late.
  *
  * Seen to fail with these defects: a stop of a loop, by its owner or without one, waits too long
  * for an executor (for ever, if the executor needs the same thread); timeouts are handed back a
@@ -40,7 +41,10 @@ static int stop_for(struct fixture *fixture, int64_t timeout_ns)
 	return tw_engine_stop(fixture->engine, back_log_hook, &fixture->back, timeout_ns);
 }
 
-/* Only this thread can run the executor's timeout, so stop must return in time. */
+/*
+ * Only this thread could run the executor's timeout. So stop must not wait for that run, and must
+ * return when its time is up.
+ */
 Test(executor_stop, stop_by_the_owner_returns_in_time)
 {
 	struct probe taken, waiting;
@@ -65,8 +69,8 @@ Test(executor_stop, stop_by_the_owner_returns_in_time)
 }
 
 /*
- * A thread that has stopped the engine, in the next test, and waits for the owner. The owner's own
- * stop must keep its own time limit.
+ * In the next test, another thread calls stop first and waits for the loop's owner. The owner's own
+ * stop must still keep its own time limit.
  */
 static asleep_thread stopping;
 
@@ -98,8 +102,8 @@ Test(executor_stop, owner_and_another_thread_both_stop_the_loop)
 }
 
 /*
- * If the loop no longer has an owner, a stopping thread does the work. It may leave the rest to the
- * next stop.
+ * If the loop no longer has an owner, the thread that calls stop finishes the engine. If its time
+ * is up, it leaves the rest to the next stop.
  */
 Test(executor_stop, stop_of_a_loop_without_owner_does_the_work)
 {

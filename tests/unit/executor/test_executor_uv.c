@@ -72,7 +72,10 @@ static void same_loop_hand_over(struct scene *scene)
 	check_int(scene->runs, 0);
 }
 
-/* Comes first, because without it the loop waits for ever in the other tests. */
+/*
+ * This test comes first, because without a working flush the loop waits for ever in the other
+ * tests.
+ */
 Test(executor_uv, a_flush_gives_every_batch)
 {
 	struct tw_uv *executor = NULL;

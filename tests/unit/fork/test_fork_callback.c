@@ -20,8 +20,8 @@ static _Atomic pid_t child;
 static void *(*library_body)(void *arg);
 
 /*
- * Runs the worker. In the child it exits the process at once, because the copy of the parent's
- * memory would count as a leak.
+ * Runs the worker. If it returns in the child, exits the process at once, because the copy of the
+ * parent's memory would count as a leak.
  */
 static void *worker_body(void *arg)
 {
@@ -103,7 +103,10 @@ Test(fork_callback, the_child_runs_no_more)
 	fixture_close(&fixture);
 }
 
-/* A chain with runs to make up for: in the child it must be pending, and must not run any more. */
+/*
+ * At the fork the chain has missed runs to make up for. In the child it must stay pending, and must
+ * not run any more.
+ */
 Test(fork_callback, a_chain_of_the_child_runs_no_more)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(2 * NS_PER_MS);

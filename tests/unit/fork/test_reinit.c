@@ -40,7 +40,7 @@ static void close_untouched(int runs)
 	fixture_close(&fixture);
 }
 
-/* The child does not keep the timeouts. */
+/* In the next tests, the child does not keep the timeouts. */
 
 static void child_begins_anew(void)
 {
@@ -183,7 +183,7 @@ Test(reinit, what_a_finaliser_may_not_do)
 	fixture_close(&fixture);
 }
 
-/* The child keeps the timeouts. */
+/* In the next tests, the child keeps the timeouts. */
 
 static void child_goes_on(void)
 {
@@ -380,7 +380,7 @@ Test(reinit, keeps_what_threads_left_that_are_gone)
 	fixture_close(&fixture);
 }
 
-/* A thread that holds free blocks in its stock and waits. */
+/* In the next test, a thread holds free blocks in its stock and waits. */
 static sem_t standing, go_on;
 
 static void *hold_blocks(void *arg)
@@ -465,8 +465,8 @@ Test(reinit, kept_timeouts_count_towards_the_limit)
 }
 
 /*
- * The next test: at the fork the parent is in a slow run, which the child must not count as its
- * own.
+ * In the next test, the parent is in a slow run at the fork. The child must not count that run as
+ * its own.
  */
 static atomic_int told;
 

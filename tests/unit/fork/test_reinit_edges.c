@@ -31,7 +31,7 @@ static void open_with_handlers(const struct tw_options *options)
 	fixture_open(&fixture, options);
 }
 
-/* The next tests: engines in each state. */
+/* The next tests take over engines in each state that allows it. */
 
 static bool threads_fail;
 static pthread_t made; /* the worker's thread, which the test joins */
@@ -107,7 +107,7 @@ Test(reinit_edges, failed_engine_can_be_taken_over)
 	fixture_close(&fixture);
 }
 
-/* The next tests: flags in a state word. */
+/* The next tests fork while a flag is set in a state word. */
 
 static void child_hastens_again(void)
 {
@@ -170,8 +170,10 @@ static void child_keeps_its_points(void)
 	heir_close(&fixture);
 }
 
-/* The second run belongs to the parent. Before it, the chain was rescheduled to a point of its
- * grid. */
+/*
+ * The parent reschedules the chain to a point of its grid, and is then in the chain's second run at
+ * the fork. That run belongs to the parent.
+ */
 Test(reinit_edges, a_chain_that_was_rescheduled)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
@@ -195,7 +197,7 @@ Test(reinit_edges, a_chain_that_was_rescheduled)
 	fixture_close(&fixture);
 }
 
-/* The next tests: memory and descriptors that the child must give back. */
+/* The next tests check that the child gives back the parent's memory and descriptors. */
 
 static void child_leaves_slabs_alone(void)
 {

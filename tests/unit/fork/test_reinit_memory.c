@@ -4,8 +4,8 @@
  * had: slabs that were reserved and not used yet, too. A slab that another thread was making at the
  * fork does not exist in the child, and does not count for its cap.
  *
- * Seen to fail: spare slabs that the child does not find again; a count of slabs that is still the
- * parent's; a place in the table without a slab that is not left out.
+ * Seen to fail with these defects: the child does not find reserved slabs again; the child keeps
+ * the parent's count of slabs; an index of the table that has no slab is not skipped.
  */
 #include "heir.h"
 
@@ -18,7 +18,7 @@
 
 enum {
 	SLAB_TIMEOUTS = 32767,
-	/* A thread keeps up to so many blocks in its stock. */
+	/* A thread keeps at most this many blocks in its stock. */
 	STOCK_MOST = 1024,
 };
 
@@ -52,12 +52,14 @@ Test(reinit_memory, reserved_slabs_serve_the_child)
 	fixture_close(&fixture);
 }
 
-/* The thread that makes a slab is held up while this is set. */
+/* While this is set, a thread that makes a slab waits in madvise() below. */
 static atomic_bool holding;
 static sem_t held, go_on;
 
-/* Replaces the C library's function. When a thread makes its second slab, it has taken the slab's
- * index here, but has not put the slab into the table. */
+/*
+ * Replaces the C library's function. When the library calls it for a thread's second slab, the
+ * thread has taken the slab's index, but has not yet put the slab into the table.
+ */
 int madvise(void *address, size_t bytes, int advice)
 {
 	(void)address;
@@ -71,7 +73,7 @@ int madvise(void *address, size_t bytes, int advice)
 	return -1;
 }
 
-/* Needs a second slab. */
+/* Schedules so many timeouts that the thread needs a second slab. */
 static void *schedule_main(void *arg)
 {
 	(void)arg;

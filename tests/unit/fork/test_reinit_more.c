@@ -3,9 +3,9 @@
  * A child that takes over several engines, engines with each clock, or no engine. Then it uses
  * other parts of the library: retry queues, keyed tables, new engines.
  *
- * Seen to fail with these defects: timeouts are not marked although their engine was not taken
- * over, so calls accept their handles; a retry queue of the parent calls its engine; the timer of a
- * key runs its entry.
+ * Seen to fail with these defects: timeouts of an engine that was not taken over are not marked, so
+ * calls accept their handles; a retry queue of the parent calls its engine; the timer of a key runs
+ * its entry.
  */
 #include "heir.h"
 
@@ -161,7 +161,7 @@ Test(reinit_more, child_makes_an_engine_of_its_own)
 	close_three();
 }
 
-/* The next tests: engines with each clock of the system. */
+/* The next tests take over engines with each of the system's clocks. */
 static struct tw_engine *real;
 
 static void child_waits(void)
@@ -216,7 +216,7 @@ Test(reinit_more, engines_of_each_clock_can_be_taken_over)
 	}
 }
 
-/* Retries stay with the parent. */
+/* In the next test, the parent's retries stay with the parent. */
 static struct tw_retry *queue;
 static struct tw_retry_handle waiting, pending;
 static atomic_int attempts, ended;
@@ -284,8 +284,10 @@ Test(reinit_more, parents_queue_of_retries_makes_no_attempt_in_the_child)
 	check_int(tw_retry_destroy(queue), 0);
 }
 
-/* Keyed timeouts stay with the parent, too. test_reinit_layers.c has the case in which the
- * engine's timeouts are kept. */
+/*
+ * In the next tests, keyed timeouts stay with the parent, too. test_reinit_layers.c has the case in
+ * which the engine's timeouts are kept.
+ */
 static struct tw_keyed *table;
 static atomic_int key_runs, keys_ended;
 

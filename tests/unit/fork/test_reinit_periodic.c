@@ -287,7 +287,10 @@ static void child_has_all_of_them(void)
 
 	heir_take(&fixture, TW_REINIT_KEEP);
 	child_need(tw_engine_pending(fixture.engine), MANY + 1);
-	/* Uses all of the memory once. */
+	/*
+	 * Schedules so many timeouts that each free block is used once. None of them may be a kept
+	 * chain's block.
+	 */
 	for (int i = 0; i < 40000; i++)
 		child_need(tw_schedule(fixture.engine, 1, &count_kind, &others, NULL), 0);
 	heir_walk(3 * PERIOD_NS);

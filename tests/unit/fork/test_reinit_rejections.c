@@ -205,7 +205,7 @@ static void child_asks_in_two_threads(void)
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
-	/* Destroy must work, because no frame returns to the engine. */
+	/* Destroy must work, because the child does not return into the engine's frames. */
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 

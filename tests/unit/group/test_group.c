@@ -7,8 +7,9 @@
  * - stop, or destroy, does not check whether it is inside a callback;
  * - the stop of one engine begins only when that of the previous one has ended;
  * - the engines of a failed create are not freed;
- * - a thread remembers an engine of another group, or its engine from before it owned one;
- * - inside a callback, the engine is chosen by the thread;
+ * - a thread gets an engine that it remembers from another group, or from the time before it owned
+ *   a loop;
+ * - inside a callback, the thread gets an engine by its number instead of the callback's engine;
  * - a destroy succeeds while one engine is running.
  */
 #include "child.h"
@@ -363,7 +364,7 @@ Test(group, thread_finds_its_engines_in_two_groups_in_turn)
 	group_close(two);
 }
 
-/* The next test: inside a callback, the thread's engine must be the callback's own. */
+/* In the next test, the thread's engine inside a callback must be the callback's own. */
 struct inside {
 	struct tw_group *group;
 	struct tw_engine *engine;

@@ -47,7 +47,7 @@ static int64_t stop_takes_ns(struct tw_group *group, int64_t timeout_ns)
 
 /* All engines are held by callbacks. The caller's time limit must apply to all of them together,
  * not to each. */
-Test(group_ends, the_time_is_for_all)
+Test(group_ends, time_limit_applies_to_all_engines_together)
 {
 	enum { GIVEN_NS = 50 * NS_PER_MS };
 	struct tw_group *group = group_open(0, NULL);
@@ -68,7 +68,7 @@ Test(group_ends, the_time_is_for_all)
 			least_ns = ns;
 	}
 	check_at_most(least_ns, 2 * GIVEN_NS);
-	/* A stop without time only begins. */
+	/* Without time to wait, a stop closes the engines and returns. */
 	check_int(tw_group_stop(group, NULL, NULL, 0), -ETIMEDOUT);
 	check_int(tw_group_stop(group, NULL, NULL, INT64_MIN), -ETIMEDOUT);
 	for (uint32_t i = 0; i < FOUR; i++)
@@ -77,7 +77,7 @@ Test(group_ends, the_time_is_for_all)
 }
 
 /* All engines except the last have ended, so the last one must get all of the time. */
-Test(group_ends, what_is_left_is_for_the_last)
+Test(group_ends, last_engine_gets_all_of_the_time_left)
 {
 	struct tw_group *group = group_open(0, NULL);
 	struct gate gate;
@@ -102,7 +102,7 @@ static void *stop_for_ever(void *argument)
  * One engine's callback does not end. The stop must not wait for it before it stops the other
  * engines.
  */
-Test(group_ends, stop_that_takes_too_long)
+Test(group_ends, stop_does_not_wait_for_one_engine_before_it_stops_the_others)
 {
 	struct tw_group *group = group_open(0, NULL);
 	struct gate gate;

@@ -157,7 +157,7 @@ Test(id, rejections_leave_the_id)
 	fixture_destroy(&fixture);
 }
 
-/* Ids that no call has returned, but that are near to one that a call has returned. */
+/* Makes up ids near to a valid one. No call has returned any of them. */
 Test(id, made_up)
 {
 	struct random random = {.state = 5};

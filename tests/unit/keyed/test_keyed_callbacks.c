@@ -122,8 +122,8 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 }
 
 /*
- * The next test: if the entry has fired, the hook schedules the same key again, as a cache that
- * refreshes its entries does. Otherwise it tries to destroy the table.
+ * In the next test, the hook of an entry that has fired schedules the same key again, as a cache
+ * does that refreshes its entries. After any other end, the hook tries to destroy the table.
  */
 static struct tw_keyed *hook_table;
 
@@ -256,7 +256,7 @@ Test(keyed_callbacks, a_hook_that_ends_its_thread)
 	check_item(&next_item, TW_KEYED_END_STOPPED, 0);
 }
 
-/* A visit cancels or replaces the visited key, or schedules another key. */
+/* In the next test, a visit cancels or replaces the visited key, or schedules another key. */
 enum { VISITED = 8 };
 static struct item visited_items[VISITED], later_items[VISITED];
 

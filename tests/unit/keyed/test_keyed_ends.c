@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends of keyed timeouts: while their expiry is in an executor's queue, when it comes late, and by
- * stop.
+ * How keyed timeouts end: while their expiry waits in an executor's queue, when the expiry is late,
+ * and by stop.
  *
  * Seen to fail with these defects: an entry is given back before its timer has run; an entry is
  * never given back, because no thread records that it has left the table.

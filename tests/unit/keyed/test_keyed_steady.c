@@ -87,7 +87,10 @@ static void use_once(struct fixture *fixture, struct tw_keyed *table, size_t key
 	}
 	for (int i = 0; i < 5; i++)
 		fixture_advance(fixture, NS_PER_MS);
-	/* Gives the reclaimer time for a turn. */
+	/*
+	 * Gives the reclaimer time for a turn, which gives back entries. The reserve would last for
+	 * 40 rounds without any turn.
+	 */
 	sleep_ns(3 * NS_PER_MS);
 	check_int(tw_keyed_count(table), 0);
 	for (int i = 0; i < COUNT; i++)
@@ -105,8 +108,10 @@ static struct tw_keyed *steady_open(struct fixture *fixture)
 	check_int(tw_memory_reserve(8 * COUNT), 0);
 	fixture_open(fixture, &options);
 	check_int(tw_keyed_options_init(&table_options, sizeof table_options), 0);
-	/* Not enough entries for all rounds, so given back entries must be used again, but not
-	 * in each round. */
+	/*
+	 * The reserve is too small for all rounds, so entries that were given back must be used
+	 * again. It is so large that the reclaimer may miss some rounds.
+	 */
 	table_options.reserve = 40 * COUNT;
 	check_int(tw_keyed_create(fixture->engine, &table_options, &table), 0);
 	return table;

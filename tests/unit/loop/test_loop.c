@@ -446,7 +446,7 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	fixture_close(&fixture);
 }
 
-/* Each thread is inside its own bracket only. */
+/* A bracket belongs to the thread that opened it. Other threads are not inside it. */
 Test(loop, brackets_go_from_thread_to_thread)
 {
 	struct tw_handle own;

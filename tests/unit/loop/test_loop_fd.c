@@ -113,7 +113,7 @@ Test(loop_fd, the_nearest_deadline_makes_it_readable)
 
 /* The descriptor must also be readable for timeouts that were due when it was made, or that a
  * budget left. */
-Test(loop_fd, what_is_due_already)
+Test(loop_fd, timeouts_that_are_already_due_make_it_readable)
 {
 	struct tw_options options = loop_options();
 	struct tw_engine *engine = real_engine_open(&options);
@@ -254,7 +254,7 @@ static void *flood_body(void *arg)
 
 /* No timeout is due, but a producer must wake the owner because so many timeouts wait for
  * transfer. */
-Test(loop_fd, the_memory_bound_wakes)
+Test(loop_fd, too_many_timeouts_in_ingress_wake_the_owner)
 {
 	struct tw_options options = loop_options();
 	atomic_int runs = 0;
@@ -284,7 +284,7 @@ Test(loop_fd, virtual_time_wakes)
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);
 	check_int(readable(fixture.engine, NOT_NOW_MS), false);
-	/* A timeout that is scheduled between two polls and is already due. */
+	/* This timeout is scheduled between two polls, and is already due. */
 	check_int(tw_schedule_at(fixture.engine, 0, &counted, &runs, NULL), 0);
 	check_int(readable(fixture.engine, AT_ONCE), true);
 	check_int(tw_engine_poll(fixture.engine, 0), 1);

@@ -83,7 +83,7 @@ Test(loop_reschedule, many_reschedules_leave_one_run)
 	}
 }
 
-/* More timeouts than can be fresh at once, moved and cancelled in between. */
+/* Moves and cancels more timeouts than can be fresh at once. */
 Test(loop_reschedule, many_fresh_timeouts_can_be_moved_and_cancelled)
 {
 	enum { MANY = 40 };
@@ -130,10 +130,10 @@ Test(loop_reschedule, reschedule_to_the_past_is_due_at_once)
 }
 
 /*
- * A budget leaves due timeouts for the next poll. One that is rescheduled to a later time must wait
- * for it. Otherwise it stays due.
+ * A budget leaves due timeouts for the next poll. If such a timeout is rescheduled to a later time,
+ * it must wait for that time. Otherwise it stays due.
  */
-Test(loop_reschedule, what_a_budget_has_left)
+Test(loop_reschedule, timeouts_left_by_a_budget_can_be_rescheduled)
 {
 	ON_EACH_VARIANT(scene)
 	{

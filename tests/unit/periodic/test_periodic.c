@@ -492,7 +492,7 @@ Test(periodic, poll_makes_one_run_of_a_burst)
 
 /* One chain has missed thousands of points. The other chain must not wait until it has caught
  * up. */
-Test(periodic, catching_up_holds_up_nobody)
+Test(periodic, catching_up_delays_no_other_chain)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);
 	struct fixture fixture;

@@ -65,7 +65,7 @@ Test(retry, give_up_ends_the_task_after_one_attempt)
 }
 
 /* A number that is not a result must mean giving up. */
-Test(retry, nonsense_is_giving_up)
+Test(retry, unknown_result_gives_up)
 {
 	static const int results[] = {-1, 4, 1000, INT32_MIN, INT32_MAX};
 
@@ -298,7 +298,7 @@ Test(retry, cancelled_inside_its_attempt)
 
 		scene_run(&scene, TW_RETRY_DONE);
 		job_init(&scene.job, scene.fixture.engine, result);
-		/* The tasks of one of the two kinds would have had no further attempt. */
+		/* Tasks of the kind `cancelling_last` would have no further attempt anyway. */
 		must_submit(scene.queue, 1, result % 2 ? &cancelling_last : &cancelling,
 			    &scene.job);
 		advance_to_attempt(&scene.fixture, &scene.job, 0);

@@ -329,7 +329,7 @@ static void fault_run(long long k, struct fault *fault)
 	scene_open(&scene);
 	check_int(tw_retry_options_init(&options, sizeof options), 0);
 	options.allocator = &fault->allocator;
-	/* Needs five chunks more than earlier runs have left. */
+	/* This queue needs five chunks more than earlier runs have left. */
 	options.pending_limit = 10000;
 	options.reserve = (uint64_t)k * 5 * 64;
 	fault_arm(fault, k, 1);
@@ -465,7 +465,10 @@ static int on_poor_attempt(struct tw_retry_handle self, void *arg, uint64_t atte
 	return on_attempt(self, arg, attempt);
 }
 
-/* The attempt is due and waits for this thread. Before the thread makes it, it takes all memory. */
+/*
+ * In the next tests, the attempt is due and waits for this thread. Before the thread makes the
+ * attempt, it uses up all memory.
+ */
 static struct tw_due due;
 
 static size_t on_dispatch(void *context, const struct tw_due *dues, size_t count)

@@ -112,7 +112,7 @@ Test(retry_steady, steady_state_allocates_nothing)
 
 /* Each queue must use the memory of the previous one, so that repeated creation and destruction
  * does not use more memory. */
-Test(retry_steady, queues_come_and_go)
+Test(retry_steady, each_queue_uses_the_memory_of_the_previous_one)
 {
 	struct fixture fixture;
 	struct tw_retry *queue;

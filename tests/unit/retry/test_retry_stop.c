@@ -74,7 +74,7 @@ Test(retry_stop, stop_while_pending_ends_the_task)
 	check_int(tw_retry_complete(scene.job.self, TW_RETRY_DONE), -ESTALE);
 }
 
-/* The engine is already closed when the attempt returns its result. */
+/* In the next test, the engine is already closed when the attempt returns its result. */
 static atomic_int stopping_inside;
 
 static int on_stopping_attempt(struct tw_retry_handle self, void *arg, uint64_t attempt)
@@ -177,7 +177,7 @@ Test(retry_stop, destroy_in_a_hook_returns_busy)
 }
 
 /* A hand-back hook must be able to recognise a queue's timeouts. */
-Test(retry_stop, hand_back_is_told_apart)
+Test(retry_stop, hand_back_hook_can_recognise_a_queues_timers)
 {
 	struct scene scene;
 

@@ -79,7 +79,7 @@ Test(scaled_ends, factors_that_are_none)
 }
 
 /* With the longest possible delays, no factor may cause an overflow. */
-Test(scaled_ends, delays_without_end)
+Test(scaled_ends, longest_delays_cause_no_overflow)
 {
 	struct tw_scaled *scaled;
 	struct tw_handle handle;
@@ -103,7 +103,10 @@ Test(scaled_ends, delays_without_end)
 	fixture_close(&fixture);
 }
 
-/* Before the mend such a timeout had no deadline, and the worker took one turn after the other. */
+/*
+ * With factor 0, a timeout with an endless delay must be due after its least delay. In an earlier
+ * version it had no deadline, and the worker took one turn after another.
+ */
 Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
 {
 	struct tw_scaled *scaled;
@@ -123,7 +126,9 @@ Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
 	fixture_close(&fixture);
 }
 
-/* Nor does it where the sum of time and delay does not fit. */
+/*
+ * If the sum of time and delay overflows, the worker must not take one turn after another either.
+ */
 Test(scaled_ends, delays_beyond_the_end_of_time_need_no_turns)
 {
 	struct tw_scaled *scaled;
@@ -288,7 +293,7 @@ Test(scaled_ends, no_memory_to_create)
 
 /* Creates more kinds than there are seats, again and again. The memory of seats must be used
  * again. */
-Test(scaled_ends, kinds_come_and_go)
+Test(scaled_ends, closed_kinds_give_back_the_memory_of_their_seats)
 {
 	enum { KINDS = 5 };
 	struct tw_scaled *scaled[KINDS];

@@ -7,7 +7,7 @@
  * deadline. After a change of the factor, exactly the timeouts that are due by now must have run.
  * If several timeouts of one kind run in one step, they must run by deadline.
  *
- * In meson test there are 100,000 operations. TESTS_OPERATIONS sets another number.
+ * `meson test` runs 100,000 operations. TESTS_OPERATIONS sets another number.
  *
  * Seen to fail with these defects: a kind's driver runs two ticks late; a touch moves the timeout
  * by the least delay only; a change of the factor drives no kind; the queue's time is ahead by the

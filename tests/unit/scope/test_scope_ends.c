@@ -58,7 +58,7 @@ Test(scope_ends, full_engine)
 	scope = scope_open(fixture.engine);
 	for (int i = 0; i < 3; i++)
 		handle = scope_schedule(scope, NS_PER_MS, &count_kind, &runs);
-	/* More rejected schedules than slots, so each must give its slot back. */
+	/* There are more rejected schedules than slots, so each must give its slot back. */
 	for (int i = 0; i < 100; i++) {
 		last = (struct tw_handle){NULL, 9};
 		check_int(tw_scope_schedule(scope, 0, &count_kind, &runs, &last), -EAGAIN);
@@ -228,7 +228,7 @@ Test(scope_ends, destroyed_while_a_callback_runs)
 }
 
 /*
- * The next test: in an executor, a callback that ends its scope must wait for other callbacks, but
+ * In the next test, a callback in an executor ends its scope. It must wait for other callbacks, but
  * not for itself.
  */
 struct own {

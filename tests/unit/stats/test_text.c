@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Error strings and version. */
+/* The texts of error codes, and the version. */
 #include "check.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * tw_cancel_wait, while the callback runs in another thread.
  *
- * Seen to fail: a wait that never looks at the time.
+ * Seen to fail with this defect: the wait never checks its time limit.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -77,8 +77,11 @@ Test(cancel_wait, plain_cancel_sees_it_running)
 	fixture_close(&fixture);
 }
 
-/* Opens the gate if the test has not done so in half its patience. So a wait without end does not
- * hang the test, but returns that the callback has ended. */
+/*
+ * Opens the gate if the test has not done so in half its patience. Otherwise an endless wait would
+ * hang the test. With the gate open, that wait returns that the callback has ended, so the test
+ * fails.
+ */
 struct guard {
 	struct gate *gate;
 	pthread_t thread;
