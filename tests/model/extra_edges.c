@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cases of ordering edges that no other harness covers. Mutants that survived have shown that they
- * were missing.
+ * Covers cases of ordering edges that no other harness covers. Surviving mutants have shown that
+ * these cases were missing.
  *
  * - E12: a thread learns by destroy or by tw_engine_state that an engine has stopped. A stop
  *   finishes an engine with the hook that another stop has stored. The thread that adopted an
@@ -246,7 +246,7 @@ static void flush(void)
 	MODEL_CHECK(tw_engine_flush(world.engine, TW_NEVER) == 0);
 }
 
-/* Schedules and flushes while another thread flushes too. Each must get its own ticket. */
+/* Schedules and flushes while another thread flushes too. Each thread must get its own ticket. */
 static void schedule_and_flush(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &one, NULL) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps of the protocols that no other harness covers. Mutants that survived have shown that they
- * were missing.
+ * Covers steps of the protocols that no other harness covers. Surviving mutants have shown that
+ * these steps were missing.
  *
  * - Slabs: none is lost, none is made beyond the cap, and one that could not be made is not
  *   counted.

@@ -19,7 +19,7 @@ enum {
 
 struct model_harness {
 	const char *name;
-	const char *file; /* its stem names all harnesses of the file */
+	const char *file; /* its name without the extension selects all harnesses of the file */
 	const char *proves;
 	/*
 	 * Called once, before all runs, without the scheduler. Each run begins with the memory that

@@ -141,7 +141,7 @@ MODEL_HARNESS(clock_shared, .proves = "a clock of two engines is freed after bot
 	      .setup = make_shared, .thread = {destroy_mine, destroy_mine, destroy_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 
-/* A counter whose last sample is a second old, so that the first reader takes a new one. */
+/* The last sample of this clock is a second old, so the first reader takes a new one. */
 static struct twi_clock_tsc tsc_clock;
 static _Atomic int64_t told_ns;
 

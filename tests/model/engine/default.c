@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first calls of tw_default_engine, against each other and against a thread that sets its
+ * Races the first calls of tw_default_engine against each other, and against a thread that sets the
  * options (E120). All callers must get one engine, fully initialised, with the options that were
  * accepted.
  *

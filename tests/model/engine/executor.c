@@ -2,7 +2,7 @@
 /*
  * An executor that rejects timeouts. Rejected timeouts become pending again or are dropped, while
  * another thread calls cancel, cancel_wait, reschedule or stop (E4). Each timeout must end once, as
- * the return code says. The last harness: several workers hand batches over to one thread (E66).
+ * the return code says. In the last harness, several workers hand batches over to one thread (E66).
  *
  * Seen to fail with these defects:
  * - word_again(), which makes a rejected timeout pending again, changes the state word without
@@ -249,7 +249,7 @@ MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends
 	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* The next harness: two workers hand batches over to one thread. */
+/* In the next harness, two workers hand batches over to one thread. */
 
 static struct twi_handover handover;
 static struct batch {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep against every reason to wake it, with a virtual clock. A thread that is not
- * woken sleeps for ever, which the model reports as a deadlock (E8). Also: what flush promises when
- * it returns (E13).
+ * Races the worker's sleep against every reason to wake it, with a virtual clock. A thread that is
+ * not woken sleeps for ever, which the model reports as a deadlock (E8). Other harnesses check what
+ * flush promises when it returns (E13).
  *
  * Seen to fail with these defects:
  * - for each reason to wake the worker: one of the four accesses is only acquire or release. The

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop that sleeps on the engine's descriptor, against all threads that may wake it. The loop
- * must poll again if there is a reason (E8), and must come to rest if there is none. Also: the
- * calls tw_loop_enter to tw_loop_exit, which make one thread after another the owner (E12). Such a
- * pair is a bracket.
+ * Races a loop that sleeps on the engine's descriptor against all threads that may wake it. The
+ * loop must poll again if there is a reason (E8), and must come to rest if there is none. Other
+ * harnesses use brackets: pairs of tw_loop_enter and tw_loop_exit, which make one thread after
+ * another the owner (E12).
  *
  * Seen to fail with these defects:
  * - the owner does not look at its park word after it has set the timer;
@@ -136,7 +136,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* Longer than a loop waits before it looks again at a push that was not linked. */
+/* A time longer than a loop waits before it looks again at a push that was not linked. */
 enum { A_WHILE_NS = 10000000 };
 
 /* Checks that the loop has done its work without another wake-up, and does not poll any more. */

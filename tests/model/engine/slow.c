@@ -63,7 +63,7 @@ static void hook(void *context, const struct tw_slow *slow)
 	MODEL_CHECK(slow->handle.node == &told[number] && slow->arg == &kinds[number]);
 	MODEL_CHECK(slow->callback == kinds[number].callback);
 	MODEL_CHECK(slow->run_ns == run_ns(number));
-	/* One thread reports a run. If two did, this increment would be a race. */
+	/* Only one thread may report a run. If two threads did, this increment would be a race. */
 	told[number]++;
 }
 
@@ -92,7 +92,8 @@ static void one_run(uint64_t number)
 	MODEL_CHECK((run.marks & TWI_RUN_TIMED) != 0);
 	(void)twi_watch_end(&run, twi_clock_now_ns(run.worker->clock));
 	/*
-	 * Here the run is reported and counted, or the thread that reports it is about to count it.
+	 * At this point the run has been reported and counted, or the reporting thread is about to
+	 * count it.
 	 */
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread asks the worker for a snapshot, against the worker, another asking thread, and stop
- * (E71). The call must always return: with a complete answer, or with an error after which no
- * thread writes to the caller's memory.
+ * A thread asks the worker for a snapshot, while the worker turns, another thread asks too, and a
+ * thread stops the engine (E71). The call must always return: with a complete answer, or with an
+ * error after which no thread writes to the caller's memory.
  *
  * Seen to fail with these defects:
  * - the request (`worker->snapshot`) is published, taken or answered relaxed;
@@ -39,8 +39,8 @@ static void open_starting(void)
 }
 
 /*
- * Asks, with this number of timeouts expected. After the call the memory for the answer belongs to
- * the caller again, so a late write by the worker is a race.
+ * Asks for a snapshot, in which `count` timeouts are expected. After the call the memory for the
+ * answer belongs to the caller again, so a late write by the worker is a race.
  */
 static int look(int64_t until_ns, uint64_t count)
 {
@@ -65,7 +65,10 @@ static void schedule_and_ask(void)
 	MODEL_CHECK(look(INT64_MAX, 1) == 0);
 }
 
-/* Asks a worker that answers only when all threads wait, and after this call's time is up. */
+/*
+ * Asks for a snapshot and may give up: the worker answers only when all threads wait, and then this
+ * call's time is up.
+ */
 static void ask_in_vain(void)
 {
 	int error = look(twi_until_ns(WORLD_TICK_NS), 0);

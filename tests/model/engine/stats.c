@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readers of the counters against threads that schedule and cancel (E90). A reader must see a
+ * Races readers of the counters against threads that schedule and cancel (E90). A reader must see a
  * lane's counts of scheduled and of ended timeouts as of one moment, in whatever order it reads. A
  * reader that sees an end must also see everything that was counted before it.
  *
@@ -141,7 +141,8 @@ static void close_it(void)
 }
 
 /*
- * What each reader got as `cancelled_early`. The greatest of these must remain for the next reader.
+ * The value of `cancelled_early` that each reader got. The next reader must get the greatest of
+ * these values.
  */
 static uint64_t early_read[MODEL_FIBERS];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stop against schedule, cancel, reschedule and start. In any order, an accepted timeout must end
- * once, and no thread may touch the engine after it is freed (E10, E12).
+ * Races stop against schedule, cancel, reschedule and start. In any order, an accepted timeout must
+ * end once, and no thread may touch the engine after it is freed (E10, E12).
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() waits for no grace period after it sets `sweeping`;

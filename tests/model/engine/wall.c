@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with a date. One harness: two threads create the state (struct twi_wall) that the first
- * date of an engine needs (E110). The others: the worker's sleep against a step of the wall clock
- * (E8). If the worker misses a step, it sleeps for ever and the timeout stays pending. The steps are
- * those of a virtual clock, and those that the watch of the system's clock reports (thread/step.h).
+ * Timeouts with a date. In one harness, two threads create the state (struct twi_wall) that the
+ * first date of an engine needs (E110). In the others, the worker's sleep races against a step of
+ * the wall clock (E8). If the worker misses a step, it sleeps for ever and the timeout stays
+ * pending. The steps are those of a virtual clock, and those that the watch of the system's clock
+ * reports (thread/step.h).
  *
  * Seen to fail with these defects: twi_wall_of() loads the pointer to that state relaxed; the watch
  * counts a step, or looks at `open`, by a weaker access; the watch wakes no worker.
@@ -91,8 +92,8 @@ MODEL_HARNESS(wall_cancel, .proves = "a cancel against the look, a step and the 
 	      .finish = ran_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * The watch of the system's wall clock. A thread of the harness stands for the watch's thread, so
- * these two replace the library's functions.
+ * The next two functions replace those of the library's watch of the system's wall clock. A thread
+ * of the harness stands for the watch's thread.
  */
 static _Atomic(struct twi_step_watch *) watch;
 static _Atomic int64_t system_wall_ns;
@@ -143,7 +144,10 @@ static void open_watched_date(void)
 	schedule_date();
 }
 
-/* The watch reports a step if it has begun. If not, whoever begins it reads the clock afterwards. */
+/*
+ * Steps the system's wall clock. If the watch has begun, it reports the step. Otherwise the thread
+ * that begins the watch reads the clock after the step.
+ */
 static void step_system(void)
 {
 	struct twi_step_watch *begun;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of schedules (ingress/batch.h) and of cancels, against the worker's turns and its sleep,
- * against stop, and against each other. Each item must end once. No item may be lost if the ring is
- * too small for all of them, or if threads share the lane. A timeout that a batch cancels must be
- * freed once. Rings have four places in this build.
+ * Races batches of schedules (ingress/batch.h) and of cancels against the worker's turns and its
+ * sleep, against stop, and against each other. Each item must end once. No item may be lost if the
+ * ring is too small for all of them, or if threads share the lane. A timeout that a batch cancels
+ * must be freed once. Rings have four places in this build.
  *
  * Seen to fail with these defects:
  * - a batch sets a node's state INIT after the node's ring entry is visible;
@@ -152,7 +152,7 @@ MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains on
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /*
- * The next harnesses: the worker sleeps, and a batch must wake it for the earliest of its
+ * In the next harnesses, the worker sleeps, and a batch must wake it for the earliest of its
  * deadlines.
  */
 
@@ -201,7 +201,7 @@ MODEL_HARNESS(batch_sleep_chain, .proves = "the same against a chain, without a 
 	      .setup = open_sleep_shared, .thread = {schedule_few}, .worker = world_work,
 	      .finish = all_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* Batches against stop. */
+/* In the next harnesses, batches race against stop. */
 
 static void open_stop(void)
 {
@@ -256,7 +256,7 @@ MODEL_HARNESS(batch_stop, .proves = "a batch against stop: accepted is handed ba
 	      .setup = open_stop, .thread = {schedule_beside_stop, stop}, .worker = world_work,
 	      .finish = kept_or_rejected, .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Batches of cancels. */
+/* The next harnesses cancel timeouts in batches. */
 
 static void handles_take(void)
 {

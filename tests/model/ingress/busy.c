@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's sleep against pushes without a fence. A lane is busy if the worker has taken many
- * entries from it at once. The producer of a busy lane pushes without a fence, and a barrier by the
- * sleeper replaces the fence. If the barrier fails, the sleep must be short. A thread that is not
- * woken sleeps for ever (E8). Other harnesses have a busy lane together with a stop (E10), a flush
- * (E13), a loop, or a second thread that gets the lane (E7).
+ * Races the worker's sleep against pushes without a fence. A lane is busy if the worker has taken
+ * many entries from it at once. The producer of a busy lane pushes without a fence, and a barrier
+ * by the sleeper replaces the fence. If the barrier fails, the sleep must be short. A thread that
+ * is not woken sleeps for ever (E8). Other harnesses have a busy lane together with a stop (E10), a
+ * flush (E13), a loop, or a second thread that gets the lane (E7).
  *
  * Seen to fail with these defects:
  * - barrier_make() makes no barrier;
@@ -213,7 +213,7 @@ MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker 
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * The next harness: a lane becomes busy when it brings MANY entries at once, and stays busy. No
+ * In the next harness, a lane becomes busy when it brings MANY entries at once, and stays busy. No
  * public call shows which lanes are busy, so the harness reads the lanes.
  */
 
@@ -255,8 +255,8 @@ MODEL_HARNESS(busy_few, .proves = "a lane is busy from when it brings much at on
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
 /*
- * The next harness: without a busy lane, the worker sleeps without a barrier, and its sleep is not
- * shortened.
+ * In the next harness, no lane is busy. So the worker must sleep without a barrier, and its sleep
+ * must not be shortened.
  */
 
 static void open_idle(void)

@@ -122,7 +122,7 @@ MODEL_HARNESS(ingress_3x2, .proves = "3 producers of 2 nodes: none lost, each in
 	      .setup = begin, .thread = {first_of_three, second_of_three, third_of_three, consume},
 	      .finish = drain_3x2, .preemptions = 2, .weak = 1, .random_runs = 5000);
 
-/* The consumer counts the nodes that it could take (a dump). */
+/* In the next harness, the consumer counts the nodes that it could take, as a dump does. */
 static void produce_one(void)
 {
 	produce(0, 1);

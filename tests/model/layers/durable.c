@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Durable timers: a timer's state word, which a commit, a cancel, a run, a completion and a look-up
- * access at the same time. Also: the sleep of the I/O thread, a caller that waits for it, a close
- * that waits for callbacks, serial numbers, and claims of a file (E101 to E108).
+ * A commit, a cancel, a run, a completion and a look-up access the state word of one durable timer
+ * at the same time. Other harnesses test the sleep of the I/O thread, a caller that waits for it, a
+ * close that waits for callbacks, serial numbers, and claims of a file (E101 to E108).
  *
  * The threads make the same steps as src/durable, in the same order. The timer's fields are
  * ordinary memory, so the model reports a race if a step is unordered. There is no store; counters
@@ -207,7 +207,7 @@ MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a kept one"
 	      .setup = open_kept, .thread = {move, cancel, due}, .finish = moved_and_ended,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
-/* The next harness: two completions against the return of the callback. */
+/* In the next harness, two completions race against the return of the callback. */
 static bool over;
 static enum twi_durable_completed completed[2];
 
@@ -292,7 +292,7 @@ MODEL_HARNESS(durable_find,
 	      .random_runs = 500);
 
 /*
- * The next harnesses: the sleep of the I/O thread. `seen` is set when that thread has taken the
+ * The next harnesses test the sleep of the I/O thread. `seen` is set when that thread has taken the
  * staged timer.
  */
 static bool seen;
@@ -346,7 +346,7 @@ MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the window", .
 	      .thread = {stage_and_wait, sleep_for_window}, .finish = seen_in_time,
 	      .preemptions = 2, .weak = 2, .any_order = true, .random_runs = 500);
 
-/* The next harness: a caller asks the I/O thread and waits for the answer, or gives up. */
+/* In the next harness, a caller asks the I/O thread and waits for the answer, or gives up. */
 static struct twi_request request;
 static unsigned frees;
 static int got;
@@ -384,7 +384,7 @@ MODEL_HARNESS(durable_ask, .proves = "an answer is whole; the request is freed o
 	      .setup = open_empty, .thread = {ask, answer}, .finish = freed_once, .preemptions = 2,
 	      .weak = 2, .random_runs = 500);
 
-/* The next harness: the close of the set waits for callbacks. */
+/* In the next harness, the close of the set waits for callbacks. */
 static unsigned memory;
 static bool gone;
 
@@ -468,7 +468,7 @@ MODEL_HARNESS(durable_serials, .proves = "no serial lies between two reservation
 	      .setup = open_used_up, .thread = {reserve, take_serial}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
-/* The next harness: two threads claim one file. */
+/* In the next harness, two threads claim one file. */
 static _Atomic uint32_t file_owners;
 static int claims[2];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keyed timeouts: replace, cancel, lookups, stop and a run of the same key against each other.
- * Also: entries that are freed while a lookup may see them (E50 to E56). The reclaimer has a file
+ * Races calls and events of one key against each other: replace, cancel, lookup, stop and a run.
+ * Other harnesses free entries that a lookup may still see (E50 to E56). The reclaimer has a file
  * of its own, reclaimer.c.
  *
  * The hash table is a stand-in whose changes are one step each (hash.c). libc compares the keys,
@@ -19,8 +19,8 @@
 #include <errno.h>
 
 /*
- * What an end writes for the thread that it is reported to. This is ordinary memory, so an
- * unordered reader has a race.
+ * The record that an entry's end writes for the thread to which the end is reported. This is
+ * ordinary memory, so an unordered reader has a race.
  */
 struct note {
 	unsigned runs;
@@ -228,7 +228,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, NULL, NULL, TW_NEVER) == 0);
 }
 
-/* Works on keys inside a hand-back: cancels the key of the timer that it gets. */
+/* Cancels the key of the timer that is handed back. */
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *timer_kind,
 			 void *arg, int64_t remaining_ns)
 {

@@ -25,7 +25,7 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 
 static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_run, NULL);
 
-/* Harnesses in which the reclaimer's thread is created, ends, and is created again. */
+/* In the next harnesses, the reclaimer's thread is created, ends, and is created again. */
 static void open_nothing(void)
 {
 	world_open(NULL);

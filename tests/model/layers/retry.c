@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: an attempt against its completion, a cancel, a drop and a stop. Also: tasks whose memory
- * is used again, a queue that grows, and a queue that is destroyed (E40, E41, E42, E43).
+ * Races an attempt of a retry task against its completion, a cancel, a drop and a stop. Other
+ * harnesses use a task's memory again, let a queue grow, and destroy a queue (E40, E41, E42, E43).
  *
  * Seen to fail with these defects:
  * - twi_task_swap() is relaxed, without acquire, without release, or a load and a store;

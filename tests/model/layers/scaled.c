@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scaled kinds (scaled/scaled.h says what factor, turn, driver, relay and seat are). A schedule and
- * changes of the factor against a turn of the kind. Also: a change of the factor against the
- * creation and the end of a kind, and a stop against a turn (E150, E151).
+ * changes of the factor race against a turn of the kind. In other harnesses a change of the factor
+ * races against the creation or the end of a kind, or a stop races against a turn (E150, E151).
  *
  * Seen to fail with these defects:
  * - twi_seat_drive() does not make the relay due if it cannot make the driver due;
@@ -72,7 +72,7 @@ static void schedule_second(void)
 	second.outcome = tw_scaled_schedule(scaled, &probe_kind, &second, &second.handle);
 }
 
-/* Opens a kind that has a timeout far from due. The kind's next turn is due. */
+/* Opens a kind with a timeout whose deadline is far away. The kind's next turn is due. */
 static void open_far(void)
 {
 	open_waiting();

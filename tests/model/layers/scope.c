@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes: a schedule against an end, two ends, a scope that grows, slots that are used again, and
- * an end that waits for a callback (E4, E140, E141). In this build only the scope's first slot is
- * part of the scope itself; the others come in chunks.
+ * Scopes: a schedule races against an end, and two ends race. Other harnesses have a scope that
+ * grows, slots that are used again, and an end that waits for a callback (E4, E140, E141). In this
+ * build only the scope's first slot is part of the scope itself; the others come in chunks.
  *
  * Seen to fail with these defects:
  * - an end combines the generation of one handle with the node of another;

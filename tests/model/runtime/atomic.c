@@ -10,7 +10,7 @@
 enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 #define UNSEEN UINT32_MAX
 
-/* A half of a double swap, read relaxed. After a load fence the fiber reads no older other half. */
+/* A relaxed read of half a double swap. After a load fence, no older other half may be read. */
 struct heard {
 	struct atomic_object *half;
 	uint64_t pair;
@@ -134,7 +134,7 @@ static struct atomic_object *access_begin(const void *address, size_t bytes, boo
 	return access_go(address, bytes, writes, pc);
 }
 
-/* Returns whether the store is in what `clock` covers, or a fiber has read it within that. */
+/* Returns whether `clock` covers the store, or covers a read of the store by a fiber. */
 static bool store_known(const struct store *store, const struct model_clock *clock)
 {
 	if (store->epoch <= clock->w[store->fiber])
@@ -174,7 +174,7 @@ static void store_see(struct store *store)
 }
 
 /*
- * Handles that the fiber has acquired one half of a double swap. The two halves are one store, so
+ * Called when the fiber has acquired one half of a double swap. The two halves are one store, so
  * the fiber must not read an older other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
@@ -482,8 +482,8 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 /*
  * Lists the stores of `half` that may be read together with the newest store of `other`, the newest
  * first. A double swap that would change nothing is a load. It reads both halves as of one moment,
- * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that
- * nothing orders before it may not be visible yet.
+ * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that is
+ * not ordered before that newest store may not be visible yet.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)

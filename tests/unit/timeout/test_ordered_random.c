@@ -250,7 +250,10 @@ Test(ordered_random, random_timeouts_run_by_deadline)
 		one_seed(seed, TIMEOUTS, STEPS);
 }
 
-/* So many timeouts that a step of the wheel has more than the sorted run holds (wheel/fine.h). */
+/*
+ * Schedules so many timeouts that one step of the wheel has more of them than the sorted run can
+ * hold (wheel/fine.h).
+ */
 Test(ordered_random, crowds_run_by_deadline)
 {
 	for (uint64_t seed = 1; seed <= slowed(SEEDS / 20); seed++)

@@ -170,8 +170,8 @@ Test(pending, b06_leaks_on_stop)
 }
 
 /*
- * A timeout whose callback schedules it again, in its own place. The callback also tries a second
- * schedule, which must be rejected.
+ * In the next test, a callback schedules its own timeout again, in the same place under the limit.
+ * It also tries a second schedule, which must be rejected.
  */
 struct rearm {
 	struct tw_engine *engine;
@@ -221,7 +221,7 @@ Test(pending, b09_rearm_in_the_callback_keeps_the_place)
 }
 
 /*
- * The next test: while the callback runs, no other schedule may get its timeout's place. The
+ * In the next test, no other schedule may get a timeout's place while its callback runs. The
  * callback's own next schedule must get it.
  */
 struct keeper {

@@ -57,8 +57,8 @@ Test(rejections, no_memory_for_a_thread)
 }
 
 /*
- * The next test: if memory is not aligned as requested, the library must give it back and treat it
- * as none.
+ * In the next test, the allocator returns memory without the requested alignment. The library must
+ * give such memory back, and treat it as none.
  */
 static atomic_int crooked_out;
 

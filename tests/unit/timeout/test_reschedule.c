@@ -78,7 +78,7 @@ Test(reschedule, later_again_and_again_runs_at_the_last_deadline)
  * Moves the timeout by distances at which its slot entry could look the same: revolutions, and 2^32
  * ticks.
  */
-Test(reschedule, later_by_turns_and_halves)
+Test(reschedule, later_by_revolutions_and_by_two_to_the_32_ticks)
 {
 	static const int64_t ticks[] = {4096, 8192, INT64_C(1) << 32, (INT64_C(1) << 32) + 4096};
 
@@ -380,7 +380,7 @@ Test(reschedule, reschedule_after_destroy_is_rejected)
 }
 
 /* All reschedules to later times together may cost the worker one turn, at the old time. */
-Test(reschedule, later_wakes_nobody)
+Test(reschedule, reschedule_to_later_does_not_wake_the_worker)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{

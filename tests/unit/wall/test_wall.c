@@ -441,7 +441,10 @@ enum { MANY = 5000 };
 
 static struct tw_handle many[MANY];
 
-/* More timeouts than a turn files again, and more than the first list holds. */
+/*
+ * There are more timeouts than one turn files again, and more than the list of dates first has room
+ * for.
+ */
 Test(wall, a_step_reaches_all_of_many)
 {
 	atomic_int runs = 0;

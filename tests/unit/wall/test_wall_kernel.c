@@ -204,7 +204,7 @@ Test(wall_kernel, a_step_back_delays)
 
 /* Before the first date there must be no descriptor and no thread for dates, from then on one of
  * each, and none after the engine is destroyed. */
-Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
+Test(wall_kernel, watch_exists_from_the_first_date_until_destroy)
 {
 	struct tw_engine *engine;
 	struct probe probe;
@@ -230,7 +230,7 @@ Test(wall_kernel, nothing_is_left_and_nothing_is_made_before)
 }
 
 /* The engine is destroyed while the library handles a step. */
-Test(wall_kernel, ends_at_any_moment)
+Test(wall_kernel, destroy_works_while_a_step_is_handled)
 {
 	struct tw_engine *engine;
 	struct probe probe;

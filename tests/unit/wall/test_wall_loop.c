@@ -179,7 +179,7 @@ Test(wall_executor, one_that_is_rejected_is_dropped)
 }
 
 /* A rejected timeout is offered again at its date, so after a step back it must wait. */
-Test(wall_executor, one_that_is_asked_again_waits_for_its_date_after_a_step_back)
+Test(wall_executor, requeued_timeout_waits_for_its_date_after_a_step_back)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct probe probe;
