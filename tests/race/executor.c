@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executors that reject timeouts, against cancel, reschedule and stop. usage: race_executor
+ * Races executors that reject timeouts against cancel, reschedule and stop. usage: race_executor
  * [operations] [seed] [policy: 0 run, 1 requeue, 2 drop] [seconds]. Ends after this many operations
  * or seconds (0: no bound).
  *
@@ -271,8 +271,8 @@ static void *watcher_main(void *argument)
 }
 
 /*
- * Counts how the timeout ended. If a chain's cancel timed out while it waited, it is not counted.
- * So `told` may be 0 for a cancelled chain.
+ * Counts how the timeout ended. A cancel of a chain whose wait timed out is not counted. So `told`
+ * may be 0 for a cancelled chain.
  */
 static void life_account(struct life *life)
 {

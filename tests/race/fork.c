@@ -338,8 +338,10 @@ static void child_run(void)
 	_exit(0);
 }
 
-/* Kills a child that hangs. If it hangs inside liburcu, all
- * signals are blocked and no alarm ends it. */
+/*
+ * Kills a child that hangs. A child that hangs inside liburcu has all signals blocked, so no alarm
+ * ends it.
+ */
 static int child_await(pid_t child)
 {
 	int64_t limit_ns = race_now_ns() + 3 * patience_ns();

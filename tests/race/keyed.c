@@ -7,8 +7,8 @@
  * next entry. No lookup and no reschedule may find that key absent.
  *
  * A round has an engine and a table of a few keys. Two threads schedule, replace and cancel, each
- * on keys of its own and on keys that they share. These calls and cancels are counted. A third
- * thread cancels, by key and by life, and moves deadlines. A fourth looks up and iterates.
+ * on keys of its own and on keys that they share. The program counts the results of their calls. A
+ * third thread cancels, by key and by life, and moves deadlines. A fourth looks up and iterates.
  * Callbacks run on the worker or in two executors, and some ask to run again. Meanwhile the engine
  * is stopped.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A loop against other threads. usage: race_loop [seconds] [seed]
+ * Races the owner of a loop against other threads. usage: race_loop [seconds] [seed]
  *
  * The owner sleeps on the descriptor and polls. It schedules and cancels its own timeouts (shared
  * and owner-only), between polls and in callbacks. Two threads schedule through ingress and cancel

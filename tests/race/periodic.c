@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts: cancel against runs and stop. usage: race_periodic [operations] [seed]
- * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations or
- * seconds (0: no bound).
+ * Races cancels of periodic timeouts (chains) against their runs, and against stop. usage:
+ * race_periodic [operations] [seed] [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends
+ * after this many operations or seconds (0: no bound).
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
@@ -205,8 +205,10 @@ static void one_cancel(struct life *life)
 	told(life, outcome, waits);
 }
 
-/* Cancels the old timeout unless it has ended, and
- * schedules another, at once or some calls later. */
+/*
+ * Cancels the old timeout unless it has ended, and schedules another one, at once or some calls
+ * later.
+ */
 static void one_shot(struct tw_handle *handle)
 {
 	int result = handle->node != NULL ? tw_cancel(*handle) : TW_CANCEL_STALE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against cancel and the worker. usage: race_reschedule [operations] [seed] [wheel: 0
- * hashed, 1 hierarchical] [seconds]. Ends after this many operations or seconds (0: no bound). Busy
- * machines need the bound in seconds: the threads yield to each other, and on such a machine other
- * programs run each time.
+ * Races reschedule against cancel and the worker. usage: race_reschedule [operations] [seed]
+ * [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations or seconds (0: no
+ * bound). Busy machines need the bound in seconds: the threads yield to each other, and on such a
+ * machine other programs run each time.
  *
  * Two threads share a few hundred places, each with the handle of a timeout. The mover changes
  * deadlines, to later and to earlier ones, most of them close to now. The filler cancels, and

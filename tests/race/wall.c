@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts with a date: schedule, cancel and reschedule against steps of the wall clock, against
- * the check of the wall clock before a run, and against stop. usage: race_wall [operations] [seed]
- * [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations or
- * seconds (0: no bound).
+ * Races schedule, cancel and reschedule of timeouts with a date against steps of the wall clock,
+ * against the check of the wall clock before a run, and against stop. usage: race_wall [operations]
+ * [seed] [executors] [wheel: 0 hashed, 1 hierarchical] [seconds]. Ends after this many operations
+ * or seconds (0: no bound).
  *
  * In each round two threads schedule dates on an engine with a virtual clock. They begin together,
  * so that both race to schedule the first date. They also cancel and reschedule each other's. A

@@ -5,15 +5,15 @@
  * A harness is named by its own name, or by the name of its file. Without a name all harnesses run.
  * Each runs in a process of its own. The exit code is 1 if one failed.
  *
- *     --list               the names, and what each proves
+ *     --list               print the names, and what each harness proves
  *     --first              end at the first failure
- *     --preemptions N      instead of the harness's own bounds
- *     --weak N
- *     --deeper N           both bounds, so many more
- *     --runs N             at most so many exhaustive runs
- *     --random N           random runs (0: none)
- *     --seed S
- *     --replay CHOICES     one run, as a failed one printed it, with all its steps
+ *     --preemptions N      use this bound instead of the harness's own
+ *     --weak N             use this bound instead of the harness's own
+ *     --deeper N           raise both bounds by N
+ *     --runs N             make at most N exhaustive runs
+ *     --random N           make N random runs (0: none)
+ *     --seed S             the seed of the random runs
+ *     --replay CHOICES     repeat one run with the choices that a failure printed; print its steps
  */
 #include "runtime/explore.h"
 #include "runtime/memory.h"

@@ -56,7 +56,7 @@ bool memory_seen(const void *address);
 /* Returns the shadow of the piece that contains `address`, reset for this run. */
 struct granule *memory_granule(const void *address);
 
-/* Returns the same for memory that may be released already. Only the address is used. */
+/* Returns the same for memory that may be released already. Reads nothing at that address. */
 struct granule *memory_granule_any(const void *address);
 
 /* Record ordinary accesses. Called before the access. */

@@ -8,9 +8,10 @@
  * woken it, which counts as a weak answer. Its return orders nothing that another thread did
  * before.
  *
- * A grace period waits for every section that is open when it begins. Sections that end before the
- * grace period's end happen before the steps after it. The steps before it happen before sections
- * that begin later. membarrier(2) is in barrier.c.
+ * A grace period waits for every section that is open when it begins. A section that has ended by
+ * the end of the grace period happens before the caller's later steps. The caller's earlier steps
+ * happen before each section that begins after the grace period's beginning. membarrier(2) is in
+ * barrier.c.
  */
 #include "runtime/system.h"
 
@@ -46,9 +47,9 @@ static struct {
 
 	struct granule event; /* the only eventfd */
 	uint64_t raised;
-	/* stands for the counter; used only to see whether fibers contend for it */
+	/* reads of the time stamp counter; used only to see whether fibers contend for it */
 	struct granule looks;
-	int64_t looks_ns;   /* the writes that these looks pass on */
+	int64_t looks_ns;   /* by how much these reads have advanced the clock */
 	struct granule rcu; /* used only to see whether RCU is contended */
 	uint64_t sections;
 	struct model_clock ended; /* what the ended sections have done */

@@ -22,7 +22,7 @@ void trace_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void trace_print(void);
 
-/* Returns the name of code or data as text. The text lasts until a few calls later. */
+/* Returns the name of code or data as text. A few more calls overwrite the text. */
 const char *trace_symbol(const void *address);
 
 #endif

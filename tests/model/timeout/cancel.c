@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cancel against the worker and against another cancel: a timeout ends once, as each outcome says.
- * If a caller learns that the callback ran, it sees what the callback wrote (E1, E4).
+ * Races cancel against the worker, and against another cancel. The timeout must end once, as each
+ * outcome says. If a caller learns that the callback ran, it sees what the callback wrote (E1, E4).
  *
  * Seen to fail with these defects:
  * - word_end() ends a run by a relaxed swap;

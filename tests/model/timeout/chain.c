@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periodic timeouts, or chains: the end of a run against cancel, cancel_wait, tw_timeout_get, a
- * reschedule, the worker's sleep, and stop. Runs take place on the worker and in an executor (E4,
- * E8, E16, E22). A chain must end once, and as the return code of the call that ended it says. Its
- * two blocks (the node and the chain's own block) must be given back once.
+ * Races the end of a run of a periodic timeout (a chain) against cancel, cancel_wait,
+ * tw_timeout_get, a reschedule, the worker's sleep, and stop. Runs take place on the worker and in
+ * an executor (E4, E8, E16, E22). A chain must end once, and as the return code of the call that
+ * ended it says. Its two blocks (the node and the chain's own block) must be given back once.
  *
  * A run writes ordinary memory: the probe, and the time of the next run in the chain's block. A
  * thread that ends the chain reads that memory. If the chain's last run does not happen before
@@ -283,7 +283,10 @@ static void behind_ran(void)
 	unexpired_after(2);
 }
 
-/* The last turns of this harness are on the main fiber, so the hook needs no order of its own. */
+/*
+ * In this harness the main fiber makes the last turns, after all threads have ended. So the
+ * dispatch hook's accesses need no order of their own.
+ */
 MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, and out again",
 	      .setup = open_behind, .thread = {execute, turn}, .finish = behind_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
@@ -372,7 +375,7 @@ MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the 
 	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 
-/* The next harnesses: the worker's sleep. */
+/* In the next harnesses, calls race against the worker's sleep. */
 
 static void open_asleep(void)
 {
@@ -414,7 +417,7 @@ MODEL_HARNESS(chain_sleep_twice,
 	      .setup = open_asleep_far, .thread = {execute, at_once}, .worker = world_work,
 	      .finish = woken_by_one, .preemptions = 1, .weak = 1, .random_runs = 2000);
 
-/* The next harnesses: stop. */
+/* In the next harnesses, calls race against stop. */
 
 static void stop(void)
 {
@@ -523,7 +526,9 @@ MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, 
 	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
-/* The next harnesses: an old handle of a timeout whose node has become a chain's. */
+/*
+ * In the next harnesses, a thread uses an old handle of a timeout whose node has become a chain's.
+ */
 
 static void open_reborn(void)
 {
@@ -571,7 +576,10 @@ MODEL_HARNESS(chain_reborn_ran, .proves = "nor when the chain is to run next", .
 	      .thread = {reborn_due, turn, get_old}, .finish = world_close, .preemptions = 1,
 	      .weak = 1, .random_runs = 1000);
 
-/* The same, and the old timeout's block becomes the chain's second one. */
+/*
+ * Cancels in the other order, so that the old timeout's block becomes the chain's own block instead
+ * of its node.
+ */
 static void reborn_second(void)
 {
 	struct probe *third = &one;

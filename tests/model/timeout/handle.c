@@ -49,7 +49,7 @@ static void on_run(struct tw_handle self, void *arg)
 }
 
 static const struct tw_kind kind = TW_KIND(on_run, NULL);
-/* Runs inline. For such a kind, a batch uses the call for single timeouts. */
+/* A kind that runs inline. For such a kind, a batch uses the call for single timeouts. */
 static const struct tw_kind inline_kind = TW_KIND_INLINE(on_run, NULL);
 static const struct tw_period once = {
 	.size = sizeof once, .period_ns = WORLD_TICK_NS, .runs = 1, .seed = 1};
@@ -177,7 +177,8 @@ MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open
 	      .random_runs = 500);
 
 /*
- * The next harnesses: batches. The call writes to arrays, and each callback reads its own element.
+ * The next harnesses schedule batches. The call writes to arrays, and each callback reads its own
+ * element.
  */
 
 static struct tw_handle handles[MANY];
@@ -286,7 +287,7 @@ MODEL_HARNESS(handle_batch_single, .proves = "the same of items that go by the s
 	      .setup = open_batch, .thread = {batch_single, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* The next harnesses: periodic timeouts and groups. */
+/* The next harnesses schedule periodic timeouts, and timeouts of groups. */
 
 static void schedule_chain(void)
 {
@@ -334,8 +335,8 @@ MODEL_HARNESS(handle_group_chain, .proves = "and of its chain", .setup = open_gr
 	      .weak = 0, .random_runs = 500);
 
 /*
- * The next harnesses: keyed timeouts. The call writes the life before the callback and before the
- * hook.
+ * The next harnesses schedule keyed timeouts. The call must write the life before the callback and
+ * before the hook.
  */
 
 static struct tw_keyed *table;
@@ -484,7 +485,10 @@ MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves w
 	      .setup = open_key_stop, .thread = {put_second, stop}, .worker = world_work,
 	      .finish = key_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
 
-/* The next harnesses: retries. The call writes the handle before an attempt and before the hook. */
+/*
+ * The next harnesses submit retries. The call must write the handle before an attempt and before
+ * the hook.
+ */
 
 static struct tw_retry *queue;
 

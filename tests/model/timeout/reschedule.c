@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
+ * Races reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
  * reschedule reports success, its deadline holds. Each node is freed once (E1, E4, E8, E10, E16).
  *
  * Seen to fail with these defects: pair_swap() makes two stores, or is without release or acquire;
@@ -263,7 +263,7 @@ MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Below, a thread sees the other's deadline, and sets an earlier one, which must hold. */
+/* Below, a thread reads the deadline that the other has set. Its own, earlier one must hold. */
 
 static void not_yet(void)
 {
@@ -438,7 +438,7 @@ MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* Below, the state and the deadline that tw_timeout_get returns are of one moment. */
+/* Below, tw_timeout_get must return state and deadline as of one moment. */
 
 static void get_later(void)
 {
@@ -464,7 +464,7 @@ MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of
 	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
-/* Below, stop hands the timeout back with its new deadline, and the push is complete. */
+/* Below, stop must hand back the timeout with its new deadline, and the push must be complete. */
 
 static int64_t unexpired_at_ns;
 
@@ -509,7 +509,7 @@ MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
 	      .finish = unexpired_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* The next harnesses: the worker's sleep. A thread that is not woken sleeps for ever. */
+/* Below, calls race against the worker's sleep. A thread that is not woken sleeps for ever. */
 
 /* Waits for the looks by which the worker finds a push that was not linked in time. */
 static void second_look_wait(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cancel_wait against the end of a run: the waiter is woken, and sees what the callback wrote (E4;
- * the futex is half of the state word). Executors: their runs, and stop, which waits for the runs
- * (E10).
+ * Races cancel_wait against the end of a run. The waiter must be woken, and must see what the
+ * callback wrote (E4; the futex is half of the state word). Other harnesses race the runs of
+ * executors against stop, which must wait for them (E10).
  *
  * Seen to fail with these defects:
  * - word_end() does not look at the bit WAITER;

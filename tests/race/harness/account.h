@@ -24,8 +24,10 @@ void account_begin(void);
  */
 void account_judge(void);
 
-/* Returns how many engines are alive. A program without
- * this function must have destroyed them all. */
+/*
+ * Returns how many engines are alive. A program that does not define this function must have
+ * destroyed all of them.
+ */
 int account_engines(void) __attribute__((weak));
 
 #endif
