@@ -204,8 +204,8 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int file, o
 }
 
 /*
- * Returns whether the thread has the smallest stack. The guard page is part of the size if the C
- * library counts it.
+ * Returns whether the thread's stack has the smallest size that the system allows. Some C libraries
+ * count the guard page as a part of that size.
  */
 static bool stack_small(pthread_t thread)
 {
@@ -290,8 +290,8 @@ static long futex_wait(next_syscall *next, long word, long operation, long value
 	long result;
 
 	/*
-	 * A wait must report its deadline, even if signals keep coming. So this fails no wait whose
-	 * deadline has passed.
+	 * A wait must report its deadline, even if signals keep coming. So a wait whose deadline
+	 * has passed is left as it is.
 	 */
 	if (fails && inject_wait != WAIT_LATE && !deadline_passed((const struct timespec *)until)) {
 		errno = EINTR;

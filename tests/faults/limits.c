@@ -115,8 +115,8 @@ static void stacks_run(struct report *report)
 }
 
 /*
- * Threads: a user who has reached the limit of threads. The limit does not apply to root, so the
- * tour runs as another user.
+ * Threads: the user has reached the limit of threads. The limit does not apply to root, so the tour
+ * runs as another user.
  */
 
 static void *nothing(void *arg)
@@ -166,8 +166,8 @@ static void threads_run(struct report *report, const char *name, enum tour_cours
 }
 
 /*
- * Address space: the process may grow by `room_bytes`. They rise from zero, so that each allocation
- * fails in one of the runs.
+ * Address space: the process may grow by `room_bytes`. That number rises from zero from run to run,
+ * so that each allocation fails in one of the runs.
  */
 
 static size_t room_bytes;

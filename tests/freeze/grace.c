@@ -192,8 +192,8 @@ static void some_time(void)
 }
 
 /*
- * Lets the executor's section begin when stop already waits for the executor. The wait of a futex
- * may always end early.
+ * Lets the executor's section begin when stop already waits for the executor. A futex wait may end
+ * without a wake-up, so stop must then check the count again.
  */
 static void executor_that_is_waited_for(void)
 {

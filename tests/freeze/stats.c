@@ -7,8 +7,8 @@
  * - threads cancel their own timeouts: the error is at most one for each thread, if each lane of a
  *   collect is disturbed;
  * - one thread schedules, another cancels: the reading is exact if only the first collect is
- *   disturbed, because that took too long. If all nine are disturbed, the error is at most the
- *   number of calls during the last one;
+ *   disturbed, because that collect took too long and is repeated. If all nine are disturbed, the
+ *   error is at most the number of calls during the last one;
  * - in every case: no reading is above the limit or below zero. In each reading the counters add
  *   up, and none is less than in the previous one.
  *

@@ -68,7 +68,7 @@ static void clock_make(void)
 	tour_exactly(CALL_CLOCK_CREATE, tw_clock_create_virtual(0, &tour.clock), 0);
 }
 
-/* Creates, reads and frees a clock. Afterwards no fault may have left an effect on it. */
+/* Creates, reads and frees a clock. No fault may have a lasting effect on the clock. */
 static void system_clock_tour(enum tw_clock_type type)
 {
 	struct tw_clock *clock = NULL;

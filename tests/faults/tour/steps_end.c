@@ -47,8 +47,8 @@ static void loop_live(void)
 enum { SLABS_OF_1000 = 2 };
 
 /*
- * The greatest lateness allowed. It is less than a revolution of the wheel, after which timeouts
- * would run that an advance has skipped.
+ * The greatest allowed lateness. It is less than a revolution of the wheel, because a timeout that
+ * an advance has wrongly skipped runs one revolution late.
  */
 #define LATE_NS INT64_C(3000000000)
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tour: a table of steps that together make every
- * public call, and the checks of their results. */
+/*
+ * The tour: a table of steps, which together make every public call, and the checks of their
+ * results.
+ */
 #include "tour_inner.h"
 
 #include <errno.h>
