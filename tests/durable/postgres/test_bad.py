@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Servers and schemas that cannot be used: each has its code, at the open or later, and no acknowledged timer
-is lost.
+"""Servers and schemas that cannot be used. For each, the open or a later call must return the right code, and no
+acknowledged timer may be lost.
 
 usage: test_bad.py WORKER [unittest's arguments]
 """
@@ -91,7 +91,7 @@ class Bad(unittest.TestCase):
             self.server.sql("SELECT pg_reload_conf(); DROP ROLE secret")
 
     def test_a_server_elsewhere(self):
-        """127.0.0.2 is this machine, but the library cannot know it."""
+        """127.0.0.2 is this machine, but the library treats it as the address of another one."""
         socket = self.server.folder / ".s.PGSQL.5432"
         for host, warned in (("127.0.0.1", False), ("127.0.0.2", True)):
             proxy = Proxy(socket, None).start_tcp(host)
@@ -180,14 +180,14 @@ class Bad(unittest.TestCase):
         self.assertEqual(self.server.sql(f"SELECT count(*) FROM {SCHEMA}.timer"), [["10"]])
 
     def test_a_schema_that_is_dropped_under_it(self):
-        # Also a claim that was under way, and finds its tables gone.
+        # A claim that was under way finds its tables gone, too.
         self.fails(f"DROP SCHEMA {SCHEMA} CASCADE", errno.ENOENT)
 
     def test_a_server_that_goes_away(self):
         with self.worker(self.address()) as process:
             self.wait("w open\n")
             self.server.kill()
-            # First a request that only the server can answer, then timers.
+            # Sends a request that only the server can answer, and then schedules timers.
             process.stdin.write("unkey nothing\nschedule 10 job 3600000\n")
             process.stdin.flush()
             self.wait(f"w state {CUT} ")

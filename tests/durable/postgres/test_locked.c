@@ -2,7 +2,7 @@
 /*
  * A set of timers, and rows that a user's transactions have locked.
  *
- * Seen to fail with this defect: a start that waits for a row which a transaction has locked.
+ * Seen to fail with this defect: a start waits for a row that a transaction has locked.
  */
 #include "bench_postgres.h"
 

@@ -58,7 +58,7 @@ Test(locks, a_whole_claim_comes_after_a_while, .init = bench_make, .fini = bench
 	check_int(bench.rows[0].row.id.serial, 31);
 }
 
-/* The server counts the rows that a transaction reads. */
+/* Checks the server's count of the rows that a transaction has read. */
 Test(locks, a_claim_reads_no_timers_that_are_far, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -115,7 +115,7 @@ Test(locks, a_session_does_not_end_in_the_middle_of_a_batch, .init = bench_make,
 	check_int(bench_claim(1), 1);
 }
 
-/* The server's process stands still, which looks like a silent network. */
+/* The test stops the server's process, which looks like a silent network. */
 Test(locks, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench_end, .timeout = 60)
 {
 	PGconn *connection = PQconnectdb(getenv("TICKWHEEL_POSTGRES"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks: the store looks for old rows over a connection of its own, because a claim from the
- * beginning took long.
+ * If a claim that began at the first row took long, later claims begin at recent rows. Then the
+ * store searches for older rows over a connection of its own. Such a search is a look.
  *
  * Seen to fail with the defects of planted.py.
  */
@@ -14,7 +14,10 @@ static struct twi_postgres *store_of(int number)
 	return bench.stores[number].store;
 }
 
-/* As if a claim from the beginning had taken long. No time is calm enough to end the looks. */
+/*
+ * Brings the store into the state after a claim from the first row that took long. The last slow
+ * claim is set to a time in the far future, so that calm time never ends the looks.
+ */
 static void looks_begin(int number)
 {
 	struct twi_postgres *store = store_of(number);
@@ -46,7 +49,7 @@ static void put_old(int count)
 	bench_sql(text);
 }
 
-/* The server's process of the look stands still. */
+/* The test stops the server's process that serves the look. */
 Test(looks, a_claim_does_not_wait_for_a_look, .init = bench_make, .fini = bench_end, .timeout = 60)
 {
 	struct twi_postgres *store;
@@ -73,7 +76,10 @@ Test(looks, a_claim_does_not_wait_for_a_look, .init = bench_make, .fini = bench_
 	check_int(bench.rows[0].row.id.serial, 1);
 }
 
-/* The recent rows begin `ahead` before now. A look finds those before. */
+/*
+ * Rows are recent if their deadlines are later than `ahead` before now. Only a look finds older
+ * ones.
+ */
 Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = bench_end,
      .timeout = 60)
 {
@@ -94,7 +100,7 @@ Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = b
 	check_true(store_of(0)->look.found == NULL);
 }
 
-/* Recent are also the rows whose deadlines have passed by less than `ahead`. */
+/* Rows whose deadlines have passed by less than `ahead` are still recent. */
 Test(looks, a_row_that_is_committed_a_little_late_needs_no_look, .init = bench_make,
      .fini = bench_end, .timeout = 60)
 {
@@ -135,7 +141,7 @@ Test(looks, a_claim_leaves_what_was_paused_or_moved_since, .init = bench_make, .
 	check_int(bench_claim(0), 0);
 }
 
-/* Another connection gave the claim up, or sent it late. */
+/* The claim's batch number is too small, as if another connection had sent the claim late. */
 Test(looks, a_claim_of_what_a_look_found_is_a_batch, .init = bench_make, .fini = bench_end,
      .timeout = 60)
 {
@@ -181,7 +187,7 @@ Test(looks, rows_that_were_found_and_not_claimed_are_found_again, .init = bench_
 	}
 }
 
-/* Its rows are old, but no look is needed to find them. */
+/* The rows of an ended session are old, but no look is needed to find them. */
 Test(looks, the_rows_of_a_session_that_ended_are_claimed_at_once, .init = bench_make,
      .fini = bench_end, .timeout = 60)
 {
@@ -196,7 +202,10 @@ Test(looks, the_rows_of_a_session_that_ended_are_claimed_at_once, .init = bench_
 	check_int(bench_claim(1), 1);
 }
 
-/* Claims that reach their limit go on behind their last row, but rows may come before it. */
+/*
+ * If a claim reaches its limit, the next claim continues after its last row. But new rows may come
+ * before that row.
+ */
 Test(looks, a_series_of_claims_begins_anew_after_a_while, .init = bench_make, .fini = bench_end,
      .timeout = 60)
 {
@@ -255,7 +264,10 @@ Test(looks, looks_end_when_none_is_slow, .init = bench_make, .fini = bench_end, 
 	check_int(bench_claim(0), 1);
 }
 
-/* The pause after a long look is longer than the time that must be calm. */
+/*
+ * No claim was slow for so long that the looks could end. But the next look is not due yet, and
+ * they must not end before it.
+ */
 Test(looks, looks_do_not_end_in_a_pause, .init = bench_make, .fini = bench_end, .timeout = 60)
 {
 	bench_open(0);

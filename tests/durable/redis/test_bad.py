@@ -115,7 +115,8 @@ class Bad(unittest.TestCase):
         self.good(server.address, TESTS_REDIS_STATED="1")
 
     def test_a_user_who_may_too_little(self):
-        """A script that fails in its midst is not taken back, so each command is tried at the open."""
+        """Redis does not undo a script that fails in the middle. So the open must try each command that the
+        scripts use."""
         server = self.server()
         commands = ("exists", "hdel", "hexists", "hget", "hgetall", "hincrby", "hkeys", "hmget", "hset", "smembers", "type", "zadd", "zcard",
                     "zlexcount", "zrange", "zrangebylex", "zrangebyscore", "zrem", "zscore")
@@ -124,7 +125,7 @@ class Bad(unittest.TestCase):
                 server("ACL", "SETUSER", "default", "-" + command)
                 self.refused(errno.EACCES, server.address)
                 server("ACL", "SETUSER", "default", "+" + command)
-        # As docs/machines.md says.
+        # Gives the rights that docs/machines.md lists.
         server("ACL", "SETUSER", "default", "resetkeys", f"~{{{PREFIX}:0}}:*", *(
             "-@all +@hash +@sortedset +@set +exists +type +time +info +select +eval +evalsha +script|load +config|get".split()))
         self.good(server.address)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a store comes to the server: by a connection of the caller's, as a user, in a database, by TCP.
+ * Connects the store to the server in each possible way: over a connection that the caller makes,
+ * as a user, to a database, and over TCP.
  *
- * Seen to fail: AUTH without the user; SELECT left out; a port behind an address in brackets.
+ * Seen to fail with these defects: AUTH is sent without the user; SELECT is not sent; a port after
+ * an address in brackets is not recognised.
  */
 #include "bench_redis.h"
 
@@ -13,7 +15,7 @@
 
 static const char *const kinds[] = {"mail"};
 
-/* What the caller's function does. */
+/* How the caller's connect function must behave, and how often it was called. */
 static struct {
 	int calls;
 	bool none, broken;
@@ -57,7 +59,7 @@ static int open_by(const struct tw_durable_redis_options *options)
 	return store->ops->open(store->store, kinds, 1, &opened);
 }
 
-/* How many keys of the store a database has. */
+/* Returns how many keys of the store a database has. */
 static int64_t keys_in(int database)
 {
 	int64_t keys;
@@ -85,7 +87,7 @@ Test(connect, caller_brings_its_connections, .init = bench_make, .fini = bench_e
 	options.connect_context = &caller;
 	check_int(open_by(&options), 0);
 	bench_beat(0);
-	/* One for statements, one for heartbeats. */
+	/* The store makes one connection for statements and one for heartbeats. */
 	check_int(caller.calls, 2);
 	check_int(keys_in(3), 1);
 	check_int(keys_in(0), 0);
@@ -139,7 +141,7 @@ Test(connect, user_and_database, .init = bench_make, .fini = bench_end)
 }
 
 /* Connects to these addresses, each of which names this port. */
-Test(connect, addresses_of_tcp, .init = bench_make, .fini = bench_end)
+Test(connect, connects_to_tcp_addresses_of_each_form, .init = bench_make, .fini = bench_end)
 {
 	static const char *const forms[] = {"127.0.0.1:%d", "localhost:%d", "[127.0.0.1]:%d"};
 	static const char *const wrong[] = {"127.0.0.1:", "127.0.0.1:x",     ":6379",

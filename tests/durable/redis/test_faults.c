@@ -233,7 +233,10 @@ Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fin
 
 enum { KINDS = 20 };
 
-/* The kinds that store 0 has, and a timer of each, the first of them many. */
+/*
+ * Opens store 0 with KINDS kinds. Puts 200 timers: one of each kind, and the rest of the first
+ * kind.
+ */
 static void many_kinds_open(void)
 {
 	static char names[KINDS][8];
@@ -253,7 +256,7 @@ static void many_kinds_open(void)
 	}
 }
 
-/* How many rows scripts have asked sorted sets for, until now. */
+/* Returns for how many rows the scripts have asked sorted sets so far. */
 static int64_t rows_asked(redisContext *monitor)
 {
 	static const char limit[] = "\"LIMIT\" \"0\" \"";
@@ -274,7 +277,9 @@ static int64_t rows_asked(redisContext *monitor)
 	return rows;
 }
 
-/* A script that reads most rows of each kind would hold the server up for as many times as long. */
+/*
+ * If a script read most rows of each kind, it would block the server longer with each further kind.
+ */
 Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_store *store = &bench.stores[0];
@@ -287,7 +292,7 @@ Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini
 	check_int(bench.count, 150);
 	check_at_most(rows_asked(monitor), 500);
 	check_int(bench_claim_most(0, 150), 150);
-	/* The look for sessions that are over asks for 100 more. */
+	/* The search for ended sessions asks for 100 rows more. */
 	check_at_most(rows_asked(monitor), 600);
 	redisFree(monitor);
 	for (size_t i = 0; i < 150; i++)
@@ -335,7 +340,10 @@ Test(faults, a_key_has_one_timer_and_is_free_afterwards, .init = bench_make, .fi
 	check_int(bench_command("HLEN %s", bench_key("key")), 0);
 }
 
-/* As Redis 7.0 says it. Behind each of them is "user_script", as behind an error that a script makes. */
+/*
+ * These are the texts of Redis 7.0. Redis appends "user_script" to each, as to any error that a
+ * script raises.
+ */
 Test(faults, errors_in_scripts_have_codes)
 {
 	check_int(twi_redis_error("ERR The user executing the script can't run this command or "
@@ -352,7 +360,10 @@ Test(faults, errors_in_scripts_have_codes)
 		  -EUCLEAN);
 }
 
-/* The connection for heartbeats is cut while a statement waits: that must not become a loop without a wait. */
+/*
+ * While a statement waits, the test cuts the connection for heartbeats. The wait must not become a
+ * busy loop.
+ */
 Test(faults, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make, .fini = bench_end)
 {
 	static const char busy[] = "local function now() local t = redis.call('TIME') "
@@ -387,7 +398,7 @@ static int64_t connections(void)
 	return count;
 }
 
-/* A heartbeat that the server refuses is tried again after a pause, not in each step. */
+/* The store must repeat a refused heartbeat after a pause, not in each step. */
 Test(faults, refused_heartbeats_are_paced, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_session session;
@@ -412,12 +423,12 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-/* A signal that a thread handles while it waits says nothing about the server. */
+/* A thread may handle a signal while it waits for the server. That must not end the open. */
 Test(faults, signals_do_not_end_an_open, .init = bench_make, .fini = bench_end)
 {
 	static const char *const kinds[] = {"mail"};
 	const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
-	/* Without SA_RESTART, which poll() does not heed anyway. */
+	/* Leaves SA_RESTART out, because poll() ignores that flag anyway. */
 	const struct sigaction action = {.sa_handler = on_alarm};
 	int error = 0;
 

@@ -73,12 +73,12 @@ class Random:
         return number
 
     def end_session(self, session):
-        """If the rows of the last one that ended are free."""
+        """Ends the session, but only if no timer still has the session that ended before."""
         if all(timer.session != self.over for timer in self.timers.values()):
             self.server("ZADD", KEYS[2], 0, eight(session))
             self.over, self.sessions[self.sessions.index(session)] = session, self.session()
 
-    # One operation in the model: each returns None, or its outcome with an id.
+    # Each of the next functions makes one operation in the model. It returns None, or its outcome with an id.
 
     def may(self, timer, op):
         runs = timer.marks & STARTED and timer.session not in (0, self.over)
@@ -116,7 +116,7 @@ class Random:
             return ABSENT, op.place, op.serial
         if timer.due > self.now:
             return PRESENT, op.place, op.serial
-        # Starts of one commit have the same.
+        # All starts of one commit have the same fence.
         assert fence >= timer.fence, (fence, timer.fence)
         timer.marks, timer.attempt, timer.fence = timer.marks | STARTED | OPEN, op.attempt, fence
         return None
@@ -151,7 +151,7 @@ class Random:
                 START: lambda: self.start(op, timer, session, fence), BURY: lambda: self.bury(op, timer),
                 REVIVE: lambda: self.revive(op, letter, session), DROP: lambda: self.drop(op, letter)}[op.type]()
 
-    # What is done at random.
+    # The next functions choose operations at random.
 
     def operation(self, session):
         pick = self.random
@@ -191,7 +191,7 @@ class Random:
         reply = self.batch("claim", session, AHEAD_US, most, *self.kinds)
         due = sorted((item for item in self.timers.items() if item[1].session == 0 and item[1].due <= self.now), key=order)
         got = [struct.unpack(">Q", serial)[0] for serial in reply[1::3]]
-        # Equal deadlines of two kinds have no order.
+        # Timers of two kinds with equal deadlines may come in any order.
         assert [self.timers[serial].due for serial in got] == [timer.due for _, timer in due[:left]], (got, due)
         assert reply[0] == (1 if held and left == 0 else 0), reply[0]
         for serial in got:
@@ -211,7 +211,7 @@ class Random:
         expected = [head(timer)[:12] + eight(serial) for serial, timer in sorted(self.timers.items(), key=order)]
         assert members == expected[:len(members)] and len(members) >= min(most, len(expected)), (members, expected)
 
-    # All keys.
+    # The next functions compare all keys with the model.
 
     def hash(self, name):
         flat = self.server("HGETALL", f"{{random:0}}:{name}")
