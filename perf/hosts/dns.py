@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""DNS messages by hand, over UDP and TCP. Part of preload.py."""
+"""Builds and reads DNS messages, and sends them over UDP and TCP. A module of preload.py."""
 import socket
 import struct
 
 TYPES = {"A": 1, "NS": 2, "SOA": 6, "TXT": 16, "AAAA": 28, "ANY": 255}
 SECONDS = 60
 KEEPALIVE = b"\0\0\x29\x04\xd0\0\0\0\0\0\x04\0\x0b\0\0"  # an OPT record with edns-tcp-keepalive (RFC 7828)
-# Name, type, then of the answer: its code, and how many records it has. By UDP the long one is cut off.
+# Each question has a name, a type, and the code and the number of records that its answer must have. Over UDP the
+# long answer is cut off.
 QUESTIONS = (
     ("www.example", "A", 0, 1),
     ("nowhere.example", "A", 3, 0),
@@ -60,7 +61,9 @@ def ask_tcp(port, message):
 
 
 def ask_all(port):
-    """Returns the answers without their ids, after a look at what they are."""
+    """Asks all questions, and checks the code and the number of records of each answer. Returns the answers without
+    their ids.
+    """
     answers = []
     for name, kind, code, count in QUESTIONS:
         for ask in (ask_udp, ask_tcp):

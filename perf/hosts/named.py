@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A private named of BIND, in a folder of its own. Part of preload.py."""
+"""Runs a private named, the server of BIND, in a folder of its own. A module of preload.py."""
 import contextlib
 import os
 import pwd
@@ -13,7 +13,7 @@ from pathlib import Path
 import dns
 
 HOSTS = 1000
-IDLE_SECONDS = 3  # of a connection that did not ask for more
+IDLE_SECONDS = 3  # after this time named closes an idle connection that did not ask for a longer one
 CONFIGURATION = """
 options {{
 	directory "{folder}";
@@ -47,7 +47,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def free_port():
-    """A port below those that the system gives to connections, so that no client of another program takes it."""
+    """Returns a port below those that the system gives to connections. So no client of another program takes it."""
     for _ in range(100):
         port = random.randrange(20000, 32000)
         with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
@@ -70,7 +70,7 @@ def user():
 
 
 class Named:
-    """Runs from its creation to stop()."""
+    """A server that runs from its creation until stop()."""
 
     def __init__(self, folder, library=None, clients=20000):
         self.folder = Path(folder)
@@ -110,7 +110,7 @@ class Named:
 
     def wait_until_it_answers(self):
         for _ in range(600):
-            # Before it has loaded the zone, it answers with SERVFAIL.
+            # Until named has loaded the zone, it answers with SERVFAIL.
             with contextlib.suppress(OSError):
                 answer = dns.ask_udp(self.port, dns.question("example", "SOA", 1), 1)
                 if self.process.poll() is None and answer[3] & 15 == 0:

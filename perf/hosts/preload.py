@@ -4,18 +4,20 @@
 
 usage: preload.py LIBRARY [--connections N] [--clients N] [--seconds N] [--rounds N] [--check]
 
-LIBRARY is build/src/hosts/preload/libtickwheel-uv-preload.so. Each round starts a private named twice, without and
-with the library, in turns. It opens the connections (10,000), which ask once and stay; then dnsperf asks over TCP on 50
-connections for 5 seconds. Prints the medians of the rounds (5). CPU is that of named alone, user and system.
+LIBRARY is build/src/hosts/preload/libtickwheel-uv-preload.so. Each round starts a private named once
+without and once with the library; the order alternates. The script opens idle connections (default: 10,000), each of
+which asks one question and stays open. Then dnsperf asks over TCP on 50 connections for 5 seconds. The script prints
+the medians of the rounds (default: 5). The CPU time is that of named alone, user and system.
 
-Each time the answers to a set of questions must be the same, byte for byte, an idle connection must be closed after its
-time and not before, the others must stay, and named must end well. Then, if perf works here, it says which part of
-named's CPU are timers. --check: only the checks; then no figure is printed.
+The answers to a set of questions must be the same each time, byte for byte. An idle connection must be closed after
+its time, and not before. The others must stay open, and named must exit without an error. If perf works on this
+machine, the script also prints which part of named's CPU time the timers take. With --check it makes only the checks,
+and prints no figure.
 
-Seen to fail: callbacks of timers that never run, or too early; a loop that does not close; one answer that differs;
-another library.
+Seen to fail with these defects: a timer's callback never runs, or runs too early; a loop does not close; one answer
+differs; another library is preloaded.
 
-Exit code: 0 good; 1 something is wrong; 77 a program is missing.
+Exit code: 0: all checks passed; 1: a check failed; 77: a program is missing.
 """
 import argparse
 import contextlib
@@ -66,7 +68,7 @@ def prepare(connections):
 
 
 def open_idle(port, count, stack):
-    """Connections that ask once, and ask to stay."""
+    """Opens connections. Each asks one question, and asks the server to keep it open."""
     ends = []
     for number in range(count):
         ends.append(stack.enter_context(dns.connect(port)))
@@ -101,7 +103,7 @@ def run_dnsperf(server, arguments):
 
 
 def timers_share(server, arguments):
-    """Returns which part of named's samples are timers, while dnsperf asks. None: perf does not work here."""
+    """Returns which part of named's samples is in timers, while dnsperf asks. None: perf does not work here."""
     data = str(server.folder / "perf.data")
     record = ["perf", "record", "-q", "-o", data, "-F", "999", "-p", str(server.process.pid)]
     with subprocess.Popen(record, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as perf:
@@ -122,7 +124,7 @@ def measure(server, arguments):
 
 
 def use(server, arguments, work):
-    """Checks the server, with `work` while the connections are idle. Returns the answers and the figures."""
+    """Checks the server, and calls `work` while the connections are idle. Returns the answers and the figures."""
     if server.library is not None and not server.has_mapped(server.library):
         raise ValueError("the library is not mapped")
     with contextlib.ExitStack() as stack:

@@ -7,12 +7,12 @@
  * The program warms up, does the workload, and writes lines of a key and its values:
  *
  *     version TEXT
- *     ns_per_op NUMBER             as in a sample: wall time over all operations
- *     cpu_ns_per_op NUMBER         CPU time of all its threads in the measured part, over the same
+ *     ns_per_op NUMBER             as in a sample: wall time divided by the number of operations
+ *     cpu_ns_per_op NUMBER         CPU time of all its threads in the measured part, divided by the same
  *     scheduled COUNT IDSUM        in the measured part, with the timers that existed at its begin
  *     expired COUNT IDSUM
  *     cancelled COUNT IDSUM
- *     unexpired COUNT IDSUM      may be missing: what it cancelled at the end, to end it
+ *     unexpired COUNT IDSUM        the timers that it cancelled at the end; may be missing
  *     lateness NS COUNT            any number of them; below 0: early
  *     end
  *

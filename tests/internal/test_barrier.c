@@ -103,7 +103,7 @@ static void push_unseen(struct tw_engine *engine, atomic_int *fired)
 	twi_rcu_leave();
 }
 
-Test(barrier, who_sleeps_makes_it_for_busy_lanes)
+Test(barrier, sleeping_worker_makes_a_barrier_for_busy_lanes)
 {
 	struct tw_engine *engine;
 
@@ -122,7 +122,7 @@ Test(barrier, who_sleeps_makes_it_for_busy_lanes)
 	real_engine_close(engine);
 }
 
-Test(barrier, where_there_is_none_no_lane_is_busy)
+Test(barrier, without_a_system_barrier_no_lane_is_busy)
 {
 	struct tw_engine *engine = busy_engine_open(false, false);
 
@@ -131,7 +131,7 @@ Test(barrier, where_there_is_none_no_lane_is_busy)
 	real_engine_close(engine);
 }
 
-Test(barrier, made_it_lets_the_worker_sleep)
+Test(barrier, after_a_barrier_the_worker_sleeps_without_limit)
 {
 	struct tw_engine *engine = busy_engine_open(true, true);
 	atomic_int fired = 0;
@@ -164,7 +164,7 @@ static bool parks_await(struct tw_engine *engine, uint64_t count)
 	return true;
 }
 
-Test(barrier, failed_it_leaves_short_sleeps)
+Test(barrier, after_a_failed_barrier_sleeps_are_short)
 {
 	struct tw_engine *engine = busy_engine_open(true, false);
 	atomic_int fired = 0;
@@ -217,7 +217,7 @@ static void loop_close(struct tw_engine *engine)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-Test(barrier, made_it_lets_a_loop_sleep)
+Test(barrier, after_a_barrier_a_loop_sleeps)
 {
 	struct tw_engine *engine = loop_open(true);
 	int fd = tw_engine_fd(engine);
@@ -230,7 +230,7 @@ Test(barrier, made_it_lets_a_loop_sleep)
 
 /* After a failed barrier the loop's descriptor must become readable soon, when it is made and
  * after each poll. */
-Test(barrier, failed_it_wakes_a_loop_soon)
+Test(barrier, after_a_failed_barrier_a_loop_is_woken_soon)
 {
 	struct tw_engine *engine = loop_open(false);
 	int fd = tw_engine_fd(engine);

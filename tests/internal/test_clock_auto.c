@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which clock an engine gets if its options name none. A caller must not notice by the times
- * which clock it is.
+ * Tests which clock an engine gets if its options name none. The times that a caller sees must not
+ * show which clock it is.
  *
  * Seen to fail with these defects: the choice ignores the tick, or the spin (fine_ticks…);
  * twi_clock_quick_after_ns() does not add the lag (no_deadline_is_early); an engine gets the clock

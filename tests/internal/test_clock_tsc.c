@@ -299,7 +299,7 @@ Test(clock_tsc, falls_back_when_a_reading_is_ahead_by_a_little)
 }
 
 /* The counters of two processors may differ by a few counts. That must not cause the fall. */
-Test(clock_tsc, does_not_mind_a_hair)
+Test(clock_tsc, differences_of_a_few_counts_cause_no_fall)
 {
 	struct tw_clock *clock = clock_open();
 

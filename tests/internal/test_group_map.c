@@ -153,7 +153,7 @@ Test(group_map, engines_of_a_node_share_its_cpus)
  * Tests three systems: a kernel that was built for thousands of CPUs, a kernel that does not
  * answer, and one whose process runs on CPUs that a cpu_set_t cannot hold.
  */
-Test(group_map, what_the_system_tells)
+Test(group_map, map_follows_the_systems_answer_about_cpus)
 {
 	static struct twi_group_map truth, told;
 	static uint16_t engine_of_cpu[TWI_GROUP_CPUS];
@@ -242,8 +242,10 @@ Test(group_map, a_thread_that_moves)
 	group_close(group);
 }
 
-/* The system does not report the current CPU, or reports one that is unknown or not the
- * process's. */
+/*
+ * In this test, the system does not report the current CPU, or reports one that is unknown or not
+ * the process's.
+ */
 Test(group_map, a_cpu_that_is_not_known)
 {
 	static const int told[] = {-1, TWI_GROUP_CPUS - 1, TWI_GROUP_CPUS, 4 * TWI_GROUP_CPUS};

@@ -58,7 +58,7 @@ static bool place_moved(enum place place)
 	       place == WHEELED_AND_QUEUED;
 }
 
-/* Brings all chains into that place. They stay there, because a callback holds the worker. */
+/* Brings all chains into `place`. They stay there, because a callback holds the worker. */
 static void place_reach(struct fixture *fixture, struct probe *probe, struct tw_handle *handle,
 			enum place place, struct gate *gate)
 {

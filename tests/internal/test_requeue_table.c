@@ -120,8 +120,10 @@ static void scene_open(int variant)
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&scene.fixture, &options);
 	check_int(tw_engine_start(scene.fixture.engine), 0);
-	/* A full batch of earlier timeouts, so that ours comes in a later batch of the same
-	 * turn. */
+	/*
+	 * Schedules a full batch of earlier timeouts, so that the tested one comes in a later batch
+	 * of the same turn.
+	 */
 	for (int i = 0; i < TWI_DUE_BATCH; i++)
 		must_schedule_at(scene.fixture.engine, 0, &count_kind, &others);
 	probe_init(&scene.probe, scene.fixture.engine);

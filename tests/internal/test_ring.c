@@ -260,7 +260,7 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 
 /* After the ring's last entry comes an old entry from the round before, with the same block. The
  * worker must ignore it. */
-Test(ring, an_entry_of_the_round_before_says_nothing)
+Test(ring, entry_of_an_earlier_round_is_ignored)
 {
 	atomic_int fired = 0;
 	struct tw_handle handle, last;

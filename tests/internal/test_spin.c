@@ -197,7 +197,7 @@ Test(spin, does_not_begin_before_its_time)
 
 /* With a virtual clock the worker must not spin. The thread that moves the clock wakes it, so a
  * spin would gain nothing. */
-Test(spin, is_nothing_for_a_virtual_clock)
+Test(spin, does_not_spin_with_a_virtual_clock)
 {
 	struct tw_engine *engine = NULL;
 	struct tw_options options;

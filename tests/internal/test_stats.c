@@ -109,7 +109,10 @@ Test(stats, cancelled_count_as_unreclaimed_until_reclaimed)
 	fixture_close(&fixture);
 }
 
-/* Timeouts that are cancelled during a hand-back, so that stop's sweep frees their nodes. */
+/*
+ * In the next test, these timeouts are cancelled during a hand-back, so that stop's sweep frees
+ * their nodes.
+ */
 static struct tw_handle swept[2];
 
 static void on_unexpired(void *context, struct tw_handle handle, const struct tw_kind *kind,

@@ -2,9 +2,9 @@
 /*
  * Measures one keeper: durable-client KEEPER ADDRESS SECONDS | fill COUNT | open
  *
- *     SECONDS      schedules timers for so long, and cancels all of them. Then schedules timers that
+ *     SECONDS      schedules timers for SECONDS, and cancels all of them. Then schedules timers that
  *                  become due, takes them and ends them. Prints three rates per second, as JSON.
- *     fill COUNT   schedules so many for the next hour, then waits to be killed
+ *     fill COUNT   schedules COUNT timers within the next hour, then waits to be killed
  *     open         prints the seconds that an open takes, then ends without a close
  */
 #include "durable/common.h"

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Random commits, claims, releases and lists by the scripts, next to a model. After each step all keys are as the model says.
+"""Makes random commits, claims, releases and lists with the store's scripts, and the same in a model. After each
+step, all keys of the server must be as the model says.
 
-Three sessions, each of which may be over at any time. Twelve serials, so that operations of one commit meet each other.
+There are three sessions, each of which may end at any time. There are only twelve serials, so that several
+operations of one commit often have the same timer.
 
-Seen to fail: a timer that is put and moved in one commit, and keeps its first deadline; an end without a fence; a key that stays
-taken; a claim that keeps the mark of a start; a claim in the order of kinds.
+Seen to fail with these defects: a timer that is put and moved in one commit keeps its first deadline; an end does
+not check the fence; a key stays taken; a claim keeps the mark of a start; a claim takes timers in the order of kinds.
 
 usage: test_random.py FOLDER-OF-SCRIPTS STEPS SEED
 """

@@ -82,7 +82,7 @@ Test(batch_rings, what_finds_no_room_is_linked)
 
 /* If the ring is full, timeouts that are cancelled in the wheel must be pushed to the cancel
  * queue. */
-Test(batch_rings, cancelled_in_the_wheel_and_no_room)
+Test(batch_rings, cancels_in_the_wheel_use_the_queue_if_the_ring_is_full)
 {
 	struct fixture fixture;
 	struct tw_handle handles[FEW];
@@ -176,7 +176,7 @@ Test(batch_rings, batches_of_far_lanes_lose_nothing)
 }
 
 /* The first batch of a lane must make the lane's ring and use it. */
-Test(batch_rings, the_first_makes_the_ring)
+Test(batch_rings, first_batch_makes_the_ring)
 {
 	struct fixture fixture;
 	struct tw_item *items = items_make(FEW, NS_PER_S);
@@ -194,7 +194,7 @@ Test(batch_rings, the_first_makes_the_ring)
  * batches schedule them. The test schedules twice that many, because the worker may have seen the
  * first ones before it slept.
  */
-Test(batch_rings, a_sleeping_worker_hears_of_many)
+Test(batch_rings, many_unseen_timeouts_wake_a_sleeping_worker)
 {
 	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };
 	struct fixture fixture;
@@ -217,7 +217,7 @@ Test(batch_rings, a_sleeping_worker_hears_of_many)
 }
 
 /* The bound of the previous test must hold also for timeouts that are cancelled in the wheel. */
-Test(batch_rings, a_sleeping_worker_hears_of_cancels)
+Test(batch_rings, many_unseen_cancels_wake_a_sleeping_worker)
 {
 	enum { UNSEEN = TWI_UNITS_MAX * TWI_UNIT_TIMEOUTS };
 	struct fixture fixture;

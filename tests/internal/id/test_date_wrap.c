@@ -5,7 +5,7 @@
  * another engine's. A step of the wall clock must not file that one. A real run would take too long
  * for that, so the test sets the state word of a free block.
  *
- * Seen to fail: a step that files another engine's timeout.
+ * Seen to fail with this defect: a step files another engine's timeout.
  */
 #include "thread/thread.h"
 #include "timeout/chain.h"
