@@ -8,7 +8,7 @@
  *
  *     version TEXT
  *     ns_per_op NUMBER             as in a sample: wall time divided by the number of operations
- *     cpu_ns_per_op NUMBER         CPU time of all its threads in the measured part, divided by the same
+ *     cpu_ns_per_op NUMBER         CPU time of all threads in the measured part, divided likewise
  *     scheduled COUNT IDSUM        in the measured part, with the timers that existed at its begin
  *     expired COUNT IDSUM
  *     cancelled COUNT IDSUM

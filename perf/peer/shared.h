@@ -63,7 +63,7 @@ static struct expiry shared_expiry;
  */
 static inline bool shared_asks(const peer_timer *timer)
 {
-	/* Its first member. */
+	/* `peer_timer` is the first member of struct shared_timer. */
 	const struct shared_timer *own = (const struct shared_timer *)(const void *)timer;
 
 	return own->id % SHAPE_ASKED_EVERY == 0;
@@ -71,7 +71,7 @@ static inline bool shared_asks(const peer_timer *timer)
 
 static inline void shared_expired(peer_timer *timer)
 {
-	/* Its first member. */
+	/* `peer_timer` is the first member of struct shared_timer. */
 	const struct shared_timer *own = (const struct shared_timer *)(const void *)timer;
 
 	if (own->deadline_ns)

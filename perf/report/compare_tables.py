@@ -79,7 +79,7 @@ class Floor:
         self.parts = {row["workload"].removeprefix("floor-"): row["ns_per_op"] for row in rows if row["engine"] == PROBE}
 
     def sum(self, **counts):
-        """Returns the cost of so many of each part. Underscores in a part's name stand for dashes."""
+        """Returns the total cost of the given number of each part. Underscores in a part's name stand for dashes."""
         parts = {name.replace("_", "-"): count for name, count in counts.items()}
         if not parts.keys() <= self.parts.keys():
             return None

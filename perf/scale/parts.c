@@ -12,7 +12,7 @@
 #include <tickwheel.h>
 
 enum { REPEAT = 5, REPEAT_HUGE = 3, OPS = 1000000 };
-/* With so many pending, a repeat takes a quarter of a minute or more. */
+/* With this many timeouts pending, a repeat takes a quarter of a minute or more. */
 #define HUGE_PENDING UINT64_C(50000000)
 /* The memory for one timeout: its node and slot entry, its handle in the harness, and a reserve. */
 #define BYTES_PER_PENDING UINT64_C(110)

@@ -3,11 +3,12 @@
  * tickwheel-perf-scaled [timeouts]: measures the cost of scaled timeouts, and the longest turn when
  * the factor of an engine falls from 1 to 0.1.
  *
- * An engine in loop mode has so many idle timeouts (by default a million) of a scaled kind with 1 s
- * to 601 s. The only thread polls it without a pause. The deadlines are set as if the timeouts had
- * been started evenly over the last ten minutes. The program measures each poll in CPU time of the
- * thread, which is the engine's own work, and in wall time, which includes other programs. After
- * the drop nine of ten timeouts are overdue. Their callback only counts.
+ * An engine in loop mode has the given number of idle timeouts (by default a million). They are of
+ * a scaled kind whose delay is 1 s to 601 s. The only thread polls it without a pause. The
+ * deadlines are set as if the timeouts had been started evenly over the last ten minutes. The
+ * program measures each poll in CPU time of the thread, which is the engine's own work, and in wall
+ * time, which includes other programs. After the drop nine of ten timeouts are overdue. Their
+ * callback only counts.
  *
  * Exit code: 0; 1 if a call failed, or if a timeout was lost.
  */
