@@ -133,7 +133,10 @@ TEST_OF_WHEEL(agrona, past_deadline_fires_on_the_next_tick)
 	fixture_close(&fixture);
 }
 
-/* Keeps itself for `keeps` more runs, each in the next tick, and then ends. */
+/*
+ * A timeout whose callback keeps it for `keeps` more runs, each in the next tick, and then lets it
+ * end.
+ */
 struct keeper {
 	int keeps;
 	atomic_int runs;
@@ -204,8 +207,10 @@ TEST_OF_WHEEL(agrona, growth_keeps_handles_valid)
 	free(handles);
 }
 
-/* Kafka's test: a wheel of 3 slots of 1 ms, delays of 0 to 499 ms over many revolutions. All
- * must fire in order. */
+/*
+ * In Kafka's test, a wheel of 3 slots of 1 ms gets delays of 0 to 499 ms, which take many
+ * revolutions. All timeouts must fire in order.
+ */
 struct in_order {
 	int *next;
 	int number;

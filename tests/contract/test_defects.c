@@ -163,7 +163,7 @@ Test(defects, b16_an_idle_engine_sleeps)
 		stays_asleep(wheels[i % 2], ticks_ns[i / 4], i / 2 % 2 != 0);
 }
 
-/* B15, its other half. The defect: a queue is full at 2^20 entries. */
+/* This is the second test of B15. The defect: a queue is full at 2^20 entries. */
 Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 {
 	struct tw_options options = fixture_options();
@@ -379,8 +379,8 @@ Test(defects, b18_batch_option)
 	check_due_behind(1, 300);
 }
 
-/* B19, the defect: an id has no generation, so a stale handle cancels another timeout. */
-Test(defects, b19_stale_handle_cancels_nobody)
+/* A test of defect B19: an id has no generation, so a stale handle cancels another timeout. */
+Test(defects, b19_stale_handle_cancels_no_other_timeout)
 {
 	enum { OLD = 500 };
 	struct tw_handle old[OLD];

@@ -65,7 +65,7 @@ static void on_all_threads(void *(*body)(void *arg))
 	intptr_t i;
 
 	for (i = 0; i < THREADS; i++)
-		/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number in a pointer's clothes */
+		/* NOLINTNEXTLINE(performance-no-int-to-ptr): the pointer holds a number */
 		check_int(pthread_create(&threads[i], NULL, body, (void *)i), 0);
 	for (i = 0; i < THREADS; i++)
 		check_int(pthread_join(threads[i], NULL), 0);

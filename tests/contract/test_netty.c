@@ -184,8 +184,10 @@ Test(netty, timeouts_run_at_most_a_tick_late)
 	free(all);
 }
 
-/* The same test with the check of Netty's authors: all timeouts are in one heap, and time moves
- * in steps of a tick. */
+/*
+ * Repeats the test with the check of Netty's authors: all timeouts are in one heap, and time moves
+ * in steps of a tick.
+ */
 Test(netty, execution_on_time_in_steps_of_a_tick)
 {
 	struct tw_options options = netty_options(200 * NS_PER_MS, 512);
@@ -308,7 +310,7 @@ Test(netty, pending_falls_with_cancel_and_expiry)
 	fixture_close(&fixture);
 }
 
-/* B15, the defect: a deadline overflows, so that the largest delay fires at once. */
+/* A test of defect B15: a deadline overflows, so that the largest delay fires at once. */
 Test(netty, b15_largest_delay_does_not_fire)
 {
 	struct fixture fixture;
@@ -324,8 +326,10 @@ Test(netty, b15_largest_delay_does_not_fire)
 	fixture_close(&fixture);
 }
 
-/* Eleven timeouts of one tick. The first blocks the worker, and the test cancels the ten others
- * meanwhile. */
+/*
+ * In the next test, eleven timeouts are due in one tick. The first one blocks the worker, and
+ * meanwhile the test cancels the ten others.
+ */
 struct crowd {
 	sem_t entered;
 	sem_t leave;

@@ -132,8 +132,8 @@ Test(peers, cancel_all_from_a_callback)
 }
 
 /*
- * A timeout with a delay of zero, whose callback schedules it again. It must run once in each turn,
- * and each turn must end.
+ * In the next test, a timeout has a delay of zero, and its callback schedules it again. It must run
+ * once in each turn, and each turn must end.
  */
 struct loop {
 	struct tw_engine *engine;

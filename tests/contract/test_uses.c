@@ -109,8 +109,10 @@ static void check_stale(struct fixture *fixture)
 	check_int(tw_engine_pending(fixture->engine), REQUESTS - 1);
 }
 
-/* A thousand requests, each with a timeout of a second. After 300 ms another thread answers all
- * but ten of them. */
+/*
+ * There are a thousand requests, each with a timeout of a second. After 300 ms another thread
+ * answers all but ten of them.
+ */
 Test(uses, request_timeout_ends_unanswered_requests_only)
 {
 	struct answers answers;
@@ -179,7 +181,7 @@ Test(uses, idle_timeout_fires_a_minute_after_the_last_packet)
 	fixture_close(&fixture);
 }
 
-/* One connection, checked to the tick: only the last of its packets must count. */
+/* Checks one connection to the tick: only the last of its packets must count. */
 Test(uses, idle_timeout_to_the_tick)
 {
 	struct fixture fixture;
@@ -321,7 +323,7 @@ static int timeouts_schedule(struct fixture *fixture, struct probe probe[TIMEOUT
 
 /* The loop asks for the next due time, sleeps until then, and polls. It must wake up only when
  * timeouts are due. The engine must have no thread. */
-Test(uses, event_loop_that_asks)
+Test(uses, event_loop_that_asks_wakes_up_only_for_due_timeouts)
 {
 	static struct probe probe[TIMEOUTS];
 	static int64_t due_ns[TIMEOUTS];
@@ -366,7 +368,7 @@ static void check_ran(const struct probe *probe, const int64_t *due_ns, int64_t 
 
 /* A poll(2) loop watches the engine's descriptor. The descriptor must be readable when a timeout
  * is due. */
-Test(uses, event_loop_with_a_descriptor)
+Test(uses, descriptor_of_an_event_loop_is_readable_when_due)
 {
 	static struct probe probe[TIMEOUTS];
 	static int64_t due_ns[TIMEOUTS];
@@ -423,7 +425,7 @@ static void service_pass(struct service *service, uint64_t seed, int seconds)
 
 /* Runs the service twice and expects the same result. A run with other answer times must give
  * another result. */
-Test(uses, tests_in_virtual_time)
+Test(uses, service_in_virtual_time_gives_the_same_result_twice)
 {
 	static struct service service, same, other;
 	int seconds = (int)slowed(1800);

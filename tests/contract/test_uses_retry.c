@@ -214,8 +214,10 @@ Test(uses_retry, payment_call_back_by_table)
 	payment_run(0);
 }
 
-/* Notices by doubled delays instead of a table: at most six hours, with jitter, and within a
- * day. */
+/*
+ * These notices have doubled delays instead of a table. A delay is at most six hours and has
+ * jitter, and all notices come within a day.
+ */
 static const struct tw_retry_schedule doubling =
 	TW_RETRY_EXPONENTIAL(15 * SECOND, 6 * HOUR, 200, TW_RETRY_JITTER_EQUAL);
 

@@ -15,8 +15,8 @@ moved, and goes into the same commit as the change. --self-test checks that 4 % 
 fails and 2 % does not, that planted allocations and system calls are noticed, and that two runs count the
 same.
 
-Exit: 0 good; 1 not; 77 nothing to compare with: no valgrind, or no baseline for the key. With
-TESTS_COUNTS_REQUIRED=1 in the environment that is 1, too.
+Exit code: 0: no path is worse; 1: a path is worse, or a check failed; 77: there is nothing to compare with, because
+valgrind or a baseline for the key is missing. With TESTS_COUNTS_REQUIRED=1 in the environment it is 1 instead of 77.
 """
 import argparse
 import json
@@ -126,7 +126,7 @@ def compare(baseline, counts):
 
 
 def steady(paths):
-    """Reports what a steady state must not do."""
+    """Reports allocations and system calls, which a steady state must not make."""
     for name, path in paths.items():
         if path.allocators:
             yield f"{name}: allocates, by {', '.join(path.allocators)}"

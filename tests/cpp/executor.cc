@@ -92,7 +92,8 @@ void timers_run_on_the_worker_and_after_in_the_executor()
 	CHECK(of_timer != threads.id() && of_timer != std::this_thread::get_id());
 }
 
-// Two timers are due together. The first to run destroys the other, whose run is on its way.
+// Two timers are due together. The one that runs first destroys the second, whose run is on its
+// way.
 void destroyed_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -111,7 +112,7 @@ void destroyed_on_its_way_to_the_worker()
 	CHECK(runs == 1 && pair[0].has_value() != pair[1].has_value());
 }
 
-// The first to run replaces the other by a new timer at the same address. The new timer must run.
+// The timer that runs first replaces the second by a new timer at the same address, which must run.
 void replaced_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -132,8 +133,8 @@ void replaced_on_its_way_to_the_worker()
 	CHECK(runs == 1 && replaced == 1);
 }
 
-// The first to run schedules the other again. The run that is on its way must happen, and the new
-// timeout must run too.
+// The timer that runs first schedules the second again. The second timer's run that is on its way
+// must happen, and its new timeout must run too.
 void scheduled_again_on_its_way_to_the_worker()
 {
 	pool threads;
@@ -160,7 +161,8 @@ void scheduled_again_on_its_way_to_the_worker()
 	CHECK(runs == 3);
 }
 
-// The first to run schedules the other again, and then destroys it. The other must not run.
+// The timer that runs first schedules the second again, and then destroys it. The second must not
+// run.
 void scheduled_again_and_destroyed_on_its_way()
 {
 	pool threads;

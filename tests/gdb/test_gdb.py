@@ -4,7 +4,7 @@
 
 usage: test_gdb.py GDB PROGRAM SCRIPT
 
-Exit: 0 good; 1 not; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
+Exit code: 0: all checks passed; 1: one failed; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
 process here.
 
 Seen to fail with these defects: the entries of a slot are counted by its chunks; a stale handle is treated
@@ -52,7 +52,7 @@ LOOKS = (
     ("tickwheel engine 0", (r"^this is no pointer to an engine$",)),
     ("tickwheel timeout 0", (r"^this is no struct tw_handle$",)),
 )
-# The command must show the user's argument, of a chain too.
+# The command must show the user's argument, also for a chain.
 CHAIN_ARGUMENT = """python
 shown = gdb.execute("tickwheel timeout chain", to_string=True)
 print("argument right" if f"argument: {int(gdb.parse_and_eval('&argument')):#x}" in shown else "argument wrong")

@@ -259,7 +259,9 @@ static void executors()
 	waited.get();
 }
 
-/* The waits go with the timer. */
+/*
+ * If a timer is moved into one with another type of executor, its pending waits must move with it.
+ */
 static void moves_to_another_executor()
 {
 	net::io_context context;
@@ -281,7 +283,10 @@ static void moves_to_another_executor()
 }
 
 #ifdef TW_ASIO_SLOTS
-/* A slot aborts its own wait only. Too late, it does nothing. */
+/*
+ * A cancellation slot must abort only its own wait. If that wait has already ended, the slot must
+ * do nothing.
+ */
 static void slots()
 {
 	net::io_context context;

@@ -163,7 +163,7 @@ typedef void operation(struct side *self, unsigned i);
 
 static void some_operations(struct side *self, unsigned most)
 {
-	/* Each operation is as likely as it is listed often. */
+	/* An operation that is listed more often is chosen more often. */
 	static operation *const all[] = {add, add,  add,  add,  add,      add,  add,
 					 del, look, look, look, activate, renew};
 
