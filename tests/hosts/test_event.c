@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-event: its shutdown and unusual inputs. event_random.c compares the rest with
- * libevent's own timers.
+ * tickwheel-event: its shutdown and unusual inputs. event_random.c compares all other behaviour
+ * with libevent's own timers.
  *
  * Seen to fail with these defects: timers are freed while the loop still runs due events of them; a
- * close succeeds although a timer is left; an add that fails leaves its timer
- * pending.
+ * close succeeds although a timer is left; an add that fails leaves its timer pending.
  */
 #include "check.h"
 #include "child.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tickwheel-uv-timer: its shutdown and unusual inputs. uv_random.c compares the rest with libuv's
- * own timers.
+ * tickwheel-uv-timer: its shutdown and unusual inputs. uv_random.c compares all other behaviour
+ * with libuv's own timers.
  *
  * Seen to fail with these defects:
  * - a second close is accepted;
@@ -460,7 +460,9 @@ enum { EXTRAS = 100000 };
 static struct tw_uv_timer extras[EXTRAS];
 static struct fault restart_fault;
 
-/* Takes all memory, and then starts a timer that is due, too. */
+/*
+ * Uses up all memory, and then starts a timer again that is due in the same iteration of the loop.
+ */
 static void restart_other(struct tw_uv_timer *timer)
 {
 	struct scene *scene = timer->data;
@@ -478,7 +480,10 @@ static void restart_other(struct tw_uv_timer *timer)
 	fault_disarm(&restart_fault);
 }
 
-/* Before libuv 1.48 it is active still, so its end must be in the books. */
+/*
+ * Before libuv 1.48, a due timer stays active until it runs. So the failed start must record that
+ * the timer has ended (src/hosts/uv_books.c).
+ */
 Test(uv_timer, due_timer_that_cannot_start_again_is_stopped)
 {
 	struct scene scene;

@@ -257,7 +257,7 @@ typedef void operation(struct side *self, unsigned i);
 
 static void some_operation(struct side *self)
 {
-	/* Each operation is as likely as it is listed often. */
+	/* An operation that is listed more often is chosen more often. */
 	static operation *const all[] = {
 		start, start,       start, start, start, start,      start,      start, start,
 		start, start,       start, start, start, stop,       stop,       stop,  stop,

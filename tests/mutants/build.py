@@ -29,12 +29,12 @@ BESIDE = {"durable", "hosts"}
 
 
 def harness_files(model):
-    """The source files of the model checks, without the runtime."""
+    """Returns the source files of the model checks, without the runtime."""
     return sorted(path for path in model.rglob("*.c") if path.relative_to(model).parts[0] not in ("runtime", "genmc"))
 
 
 def searched(tests):
-    """The folders in which test programs find their headers."""
+    """Returns the folders in which test programs find their headers."""
     own = ("support", "race/harness", "wheel", "oracle", "freeze/stand", "../perf")
     return [*(tests / name for name in own), *sorted(path for path in (tests / "unit").iterdir() if path.is_dir())]
 
@@ -177,7 +177,7 @@ class Flavour:
         return []
 
     def is_made(self, made, key):
-        """Whether an earlier run in the same folder made it, of the same parts."""
+        """Returns whether an earlier run in the same folder made the file, of the same parts."""
         kept = made.with_name(made.name + ".key")
         return kept.exists() and kept.read_text() == key
 
@@ -206,7 +206,7 @@ class Flavour:
         return hash_of(*(self.code_hash(objects[file]) for file in sorted(objects)))
 
     def mutant_same(self, objects):
-        """Whether the mutant compiles to the same code as the original."""
+        """Returns whether the mutant compiles to the same code as the original."""
         return all(self.code_hash(made) == self.code_hash(self.originals[file]) for file, made in objects.items())
 
     def mutant_link(self, objects, folder):
@@ -256,7 +256,7 @@ class Shared(Flavour):
                 run_quietly([*common, "-o", folder / f"libmutant_{layer}.so", *outer, *flags])
 
     def search(self):
-        """Options for the folders in which test programs find their headers."""
+        """Returns options for the folders in which test programs find their headers."""
         tests = self.root / "tests"
         return ["-isystem", tests / "standin", *(f"-I{folder}" for folder in searched(tests))]
 

@@ -20,11 +20,11 @@ from build import INCLUDE, BuildError, Model, Shared, hash_of, machine_flags, se
 from coverage import MAP_BYTES, places_read
 from verdicts import verdict_of
 
-# These depend on the speed of an idle machine.
+# These checks depend on the speed of an idle machine.
 LEFT_OUT = ("backlog_real",)
-# Not under ThreadSanitizer: programs that are too slow with it; that limit the system so much that it cannot
-# run; that replace a function which it replaces too; whose children create threads; that use locks which it
-# does not see.
+# These programs do not run under ThreadSanitizer. Some are too slow with it, or limit the system so much that
+# it cannot run. Some replace a function that it replaces too. Others have children that create threads, or use
+# locks that it does not see.
 NOT_TSAN = (
     "operations", "bound", "memory", "steady", "allocation_failure", "defects", "fork_registration", "group_fork",
     "executor_glib", "fork", "oracle", "reinit_wall", "reopen", "sample", "soak",
@@ -200,7 +200,7 @@ def bound():
 
 def flavour_make(name, cc, root, folder):
     plain = ["-O2", "-fPIC", "-DTWI_TEST_POINTS", *machine_flags()]
-    # With line numbers: ThreadSanitizer's suppressions need them to find inlined functions.
+    # Has line numbers, because ThreadSanitizer's suppressions need them to find inlined functions.
     tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", "-DTWI_RCU_BY_CALL", *machine_flags()]
     if name == "model":
         return Model(cc, root, folder)
@@ -326,7 +326,7 @@ def program_checks(flavour, programs):
     for name in programs.parts:
         if name == "print-sample":
             script = programs.tests / "print/check_print.py"
-            # Without the sets of durable timers.
+            # Leaves out the sets of durable timers.
             yield Check(flavour, name, ["-"], programs.key(name) + sources_key([script]), [sys.executable, script])
         elif name not in listed:
             yield Check(flavour, name, [], programs.key(name))
@@ -337,5 +337,5 @@ def program_checks(flavour, programs):
 
 
 def checks_of(flavour):
-    """All checks of a flavour. It need not be built, except for the model."""
+    """Returns all checks of a flavour. It need not be built, except for the model."""
     return list(model_checks(flavour)) if flavour.name == "model" else list(program_checks(flavour, Programs(flavour)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which check executes which line: a check that never executes a mutant's lines cannot catch it.
+"""Finds which check executes which line. A check that never executes a mutant's lines cannot catch it.
 
 A check runs once with a library that records the places it executes (cover.c). A place is the start of a
 block, so it counts for all lines of the block. A line may have no code of its own. So if no check executes a

@@ -216,7 +216,7 @@ class Generator:
         return bool(changes or GROUND.fullmatch(name) or name in self.protocol)
 
     def orders(self, source, statement):
-        """Whether the statement is ordered against its neighbours. Relaxed and plain stores are not."""
+        """Returns whether the statement is ordered against its neighbours. Relaxed and plain stores are not."""
         return any(
             GROUND.fullmatch(name)
             or name in self.ordering
@@ -225,7 +225,7 @@ class Generator:
         )
 
     def apart(self, source, first, second):
-        """Whether the two are independent: one computes a local that the other does not use."""
+        """Returns whether the two are independent: one computes a local that the other does not use."""
         texts = [code_of(source, statement.span) for statement in (first, second)]
         for text, other in (texts, texts[::-1]):
             match = re.fullmatch(r"(\w+) [|+-]?= ([^()]*);", text.strip())
@@ -234,7 +234,7 @@ class Generator:
         return False
 
     def unordered(self, source, first, second):
-        """Whether C11 itself permits to exchange the two, so that no thread can rely on their order. A plain
+        """Returns whether C11 itself permits to exchange the two, so that no thread can rely on their order. A plain
         store may come before a release store that precedes it, and after an acquire load that follows it, if
         neither of the two uses what the other one changes. The original may then run as the mutant does.
         """
@@ -260,7 +260,7 @@ class Generator:
         return statement.kind == "simple" and bool(re.match(r"[\w.>\-\[\]*]+ [|+\-&]?= ", text))
 
     def is_plain(self, source, statement):
-        """Whether the statement may change places: it is neither a declaration nor a jump."""
+        """Returns whether the statement may change places: it is neither a declaration nor a jump."""
         return self.callee(source, statement) is not None or self.is_assignment(source, statement)
 
     def of_block(self, source, function, block):
@@ -349,7 +349,7 @@ def words_of(text):
 
 
 def uses(text, place):
-    """Whether the text may use the place: it has the place's last name, that of a field or of a local."""
+    """Returns whether the text may use the place: it has the place's last name, that of a field or of a local."""
     return words_of(place)[-1] in words_of(text)
 
 

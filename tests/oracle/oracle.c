@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine against the reference model, operation by operation.
+ * Compares the engine with the reference model, operation by operation.
  *
  *     oracle FILE...             replays sequences written as text
  *     oracle seeds FROM COUNT    plays random sequences

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios at the edges of the preloaded library, each in a process of its own, by a program that
- * knows libuv alone. same.sh compares what it prints without and with the library.
+ * Runs one scenario of an unusual use of libuv's timers, in a process of its own. The program
+ * itself uses only libuv. same.sh compares its output without and with the preloaded library.
  *
  * usage: edges SCENARIO
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scenarios of edges.c share. Each prints what a program sees, which must not change. */
+/*
+ * Shared by the scenarios of edges.c. Each scenario prints what a program sees. That must not
+ * change with the preloaded library.
+ */
 #ifndef TESTS_HOSTS_PRELOAD_EDGES_H
 #define TESTS_HOSTS_PRELOAD_EDGES_H
 
@@ -9,27 +12,33 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* The substituted time of a thread that has called edges_clock. */
+/* Lets the calling thread see a substituted time. edges_now_ms returns that time. */
 void edges_clock(void);
 int64_t edges_now_ms(void);
 
 /* Ends the program with the text and the number, if the condition does not hold. */
 void edges_need(bool condition, const char *what, int64_t number);
 
-/* Fails in the preloaded library only: without it every timer is libuv's own. */
+/*
+ * Ends the program unless the preloaded library handles the timer (`is_ours`), or libuv does.
+ * Checks nothing without the library, because then every timer is libuv's own.
+ */
 void edges_need_ours(const uv_timer_t *timer, bool is_ours);
 
-/* Initialises a timer in memory that is not clear. `name` is its data. */
+/* Initialises a timer in memory that is not zeroed. `name` becomes the timer's data. */
 void edges_open(uv_loop_t *loop, uv_timer_t *timer, const char *name);
 
-/* Prints the time and the name. */
+/* Print the time and the handle's name. */
 void edges_print(uv_timer_t *timer);
 void edges_print_closed(uv_handle_t *handle);
 
 /* Closes all handles, runs the loop and closes it. Prints the codes. */
 void edges_end(uv_loop_t *loop);
 
-/* Waits for a child and needs its exit code to be 0. What the child prints is kept. */
+/*
+ * Waits for a child, whose exit code must be 0. The child's output stays a part of the program's
+ * output.
+ */
 void edges_wait(int child);
 
 void edges_threads(void);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uv_fs_poll_t: libuv uses a timer of its own for it, and changes that timer's flags without a call.
- * In real time, because another thread looks at the file.
+ * For a uv_fs_poll_t, libuv uses an internal timer and changes its flags without a call. The
+ * scenarios run in real time, because another thread looks at the file.
  *
- * Seen to fail: a timer of libuv's own that is ours and so keeps the loop alive; one that never starts.
+ * Seen to fail with these defects: the preloaded library handles libuv's internal timer, so the
+ * timer keeps the loop alive; that timer never starts.
  */
 #include "edges.h"
 
@@ -40,7 +41,7 @@ static void on_change(uv_fs_poll_t *poll, int status, const uv_stat_t *before,
 		uv_close((uv_handle_t *)poll, edges_print_closed);
 }
 
-/* The file is missing at first, and then made. */
+/* The file does not exist at first. It is created during the poll. */
 void edges_file(void)
 {
 	uv_loop_t loop;
@@ -72,7 +73,7 @@ static void on_no_change(uv_fs_poll_t *poll, int status, const uv_stat_t *before
 	(void)after;
 }
 
-/* A poll without a reference does not keep the loop alive, so its timer must not. */
+/* A poll without a reference does not keep the loop alive. So its timer must not do so either. */
 void edges_file_idle(void)
 {
 	uv_loop_t loop;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A forked child goes on with its timers. What the parent prints comes after the child's.
+ * A forked child continues with its timers. The parent prints its own output after the child's.
  *
- * Seen to fail: a child whose timers stay with the parent's engine; timers that change their order in the
- * child; a start in the child that fails because the engine does; a child that cannot initialise a timer.
+ * Seen to fail with these defects: the child's timers stay with the parent's engine; timers change
+ * their order in the child; a start in the child fails because the parent's engine rejects it; the
+ * child cannot initialise a timer.
  */
 #include "edges.h"
 
@@ -17,7 +18,10 @@ static uv_loop_t loop;
 static uv_timer_t timers[TIMERS];
 static int forks;
 
-/* Equal times in the order of their starts, one that repeats, one that was put off, one far. */
+/*
+ * Starts three timers with equal times, which run in the order of their starts. Starts one that is
+ * put off, one that repeats, and one that is far from due.
+ */
 static void start_timers(void)
 {
 	static const char *names[TIMERS] = {"a", "b", "c", "d, put off", "e, repeats", "f, far"};
@@ -73,7 +77,7 @@ void edges_fork(void)
 	edges_end(&loop);
 }
 
-/* The child's loop continues where it is, in the middle of the timers that are due. */
+/* Forks in the middle of the due timers. The child's loop must continue from there. */
 static void fork_here(void)
 {
 	int child = forks++ == 0 ? fork_flushed() : -1;
@@ -110,7 +114,10 @@ static void on_async(uv_async_t *async)
 	uv_close((uv_handle_t *)async, NULL);
 }
 
-/* Between the loop's uv_prepare_t and its uv_check_t, where the engine is entered. */
+/*
+ * Forks between the loop's uv_prepare_t and its uv_check_t. The thread is inside the engine's
+ * bracket there.
+ */
 void edges_fork_poll(void)
 {
 	uv_async_t async;

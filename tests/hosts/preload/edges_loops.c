@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops in several threads, loops that were never closed, and the end of loops and timers.
+ * Loops in several threads, loops that are never closed, and the end of loops and timers.
  *
- * Seen to fail: one engine for the loops of all threads; handles of ours that keep a loop from closing; a
- * uv_loop_close that visits handles whose memory is gone, or that needs uv_run after a uv_stop; a closing
- * timer that has forgotten when it would be due; a close that leaves the timer in the engine; a timer of
- * libuv's own, with any bytes in its fields, that is taken for ours; a loop that is known by its address
- * and so gets the timers of an earlier one; a loop without timers that is closed as if it had some.
+ * Seen to fail with these defects:
+ * - the loops of all threads share one engine;
+ * - the library's own handles keep a loop from closing;
+ * - uv_loop_close visits handles whose memory is gone, or needs a uv_run after a uv_stop;
+ * - a closing timer has forgotten when it would be due;
+ * - a close leaves the timer in the engine;
+ * - libuv's own timer, with any bytes in its fields, is taken for one of the library's;
+ * - a loop is recognised by its address alone, so it gets the timers of an earlier loop;
+ * - a loop without timers is closed as if it had some.
  */
 #include "edges.h"
 
@@ -92,7 +96,7 @@ static void *use_one_timer(void *argument)
 	return NULL;
 }
 
-/* Two at once, and then many, one after the other. */
+/* Two threads run their loops at once. Then many threads run a loop one after the other. */
 void edges_threads(void)
 {
 	static struct place places[THREADS];
@@ -114,7 +118,10 @@ void edges_threads(void)
 	}
 }
 
-/* The timers of the first loop must not run in the second one, nor hold it. */
+/*
+ * Each loop is initialised over an earlier one that was not closed. The earlier loop's timers must
+ * not run in the new loop, and must not keep it alive.
+ */
 void edges_stale(void)
 {
 	static uv_loop_t loop;
@@ -136,7 +143,9 @@ void edges_stale(void)
 	edges_end(&loop);
 }
 
-/* The usual end of a program, in the default loop and in one of its own, and once more. */
+/*
+ * Ends as programs usually do, with the default loop and with another one, and then does so again.
+ */
 void edges_shutdown(void)
 {
 	edges_clock();
@@ -162,7 +171,7 @@ void edges_shutdown(void)
 	}
 }
 
-/* libuv forgets a stop only in its next run, and a loop that is stopped can be closed. */
+/* libuv forgets a stop only in the next run. A stopped loop can be closed before that. */
 void edges_stopped(void)
 {
 	uv_loop_t loop;
@@ -198,7 +207,7 @@ static void try_closing(uv_timer_t *timer)
 	       (unsigned long long)uv_timer_get_repeat(timer));
 }
 
-/* Closes in callbacks, also of a timer that is due, and calls with timers that are closing. */
+/* Closes timers in callbacks, one of them while it is due. Then makes calls with closing timers. */
 void edges_closing(void)
 {
 	uv_loop_t loop;
@@ -219,7 +228,10 @@ void edges_closing(void)
 	printf("closes: %d\n", uv_loop_close(&loop));
 }
 
-/* A loop and timers by functions that dlsym found in libuv itself, past the preloaded library. */
+/*
+ * Uses a loop and timers through functions that dlsym has found in libuv itself. So these calls
+ * bypass the preloaded library.
+ */
 void edges_past(void)
 {
 	void *libuv = dlopen("libuv.so.1", RTLD_NOW);
@@ -260,7 +272,10 @@ void edges_past(void)
 	(void)dlclose(libuv);
 }
 
-/* The first handle is whole, and libuv looks no further. A program that ends frees handles like this. */
+/*
+ * The loop's first handle is valid, and libuv looks at no other. A program that is about to end may
+ * have freed the memory of its other handles.
+ */
 void edges_freed(void)
 {
 	uv_loop_t loop;
@@ -277,7 +292,7 @@ void edges_freed(void)
 	printf("closes: %d\n", uv_loop_close(&loop));
 }
 
-/* A loop without a timer keeps no handle of ours. */
+/* If a loop has no timer, the library must keep no handle in it. */
 void edges_no_timers(void)
 {
 	uv_loop_t loop;

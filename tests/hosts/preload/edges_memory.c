@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Without memory the timers run by libuv, at the same times.
+ * Without memory for the library's engine, libuv runs the timers itself, at the same times.
  *
- * Seen to fail: uv_timer_init or uv_timer_start that returns an error; a timer that was started for later
- * and runs at its earlier time, because the engine cannot file it again.
+ * Seen to fail with these defects: uv_timer_init or uv_timer_start returns an error; a timer that
+ * was started again for a later time runs at its earlier time, because the engine cannot file it
+ * again.
  */
 #include "edges.h"
 
@@ -15,12 +16,15 @@
 #include <string.h>
 #include <tickwheel/memory.h>
 
-/* More than the engine has blocks for in one allocation. */
+/* More timers than the engine has blocks for in one allocation. */
 enum { MANY = 50000 };
 
 static bool calloc_fails;
 
-/* Replaces the C library's function. explicit_bzero: a compiler makes malloc and memset a calloc. */
+/*
+ * Replaces the C library's function. It uses explicit_bzero, because a compiler would turn malloc
+ * and memset into a calloc.
+ */
 __attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes)
 {
 	size_t all;
@@ -34,7 +38,7 @@ __attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes)
 	return memory;
 }
 
-/* No memory for a timer, then for all timers of a loop. */
+/* There is no memory for one timer of a loop, and then none for any timer of another loop. */
 void edges_no_memory(void)
 {
 	uv_loop_t loops[2];
@@ -65,7 +69,10 @@ static int64_t due_ms[MANY];
 static uint64_t runs;
 static int64_t wrong;
 
-/* The time may be later than the due time by the turn of a loop, but in substituted time it is not. */
+/*
+ * Checks that the timer runs exactly when it is due. In real time it could be later by an iteration
+ * of the loop, but the time here is substituted.
+ */
 static void on_run(uv_timer_t *timer)
 {
 	size_t at = (size_t)(uintptr_t)timer->data;
@@ -97,7 +104,10 @@ static void count_ours(const uv_timer_t *timers, bool some)
 			   (int64_t)ours);
 }
 
-/* No memory in the engine: when timers start, when they start again for later, and when they repeat. */
+/*
+ * The engine has no memory when timers start, when they are started again for a later time, and
+ * when they repeat.
+ */
 void edges_no_memory_later(void)
 {
 	uv_timer_t *timers = calloc(MANY, sizeof *timers);
@@ -113,7 +123,7 @@ void edges_no_memory_later(void)
 		timers[i].data = (void *)(uintptr_t)i;
 	}
 	count_ours(timers, false);
-	/* The engine's first allocation. */
+	/* This start makes the engine's first allocation, before allocations fail. */
 	(void)uv_timer_start(&timers[0], on_run, 5, 20);
 	fault_arm(&fault, 1, INT64_MAX);
 	start_all(timers, 5, 20);

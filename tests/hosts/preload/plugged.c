@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that only has the library plugin.c. */
+/* A program that only links the library plugin.c. */
 #include <stdio.h>
 
 extern int plugin_runs;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that uses libuv in its constructor, before the constructor of the preloaded library, and
- * in its destructor, after that one's.
+ * A library that uses libuv in its constructor and in its destructor. Its constructor runs before
+ * that of the preloaded library, and its destructor after that of the preloaded library.
  *
- * Seen to fail: libuv's functions that are only looked up in the preloaded library's constructor.
+ * Seen to fail with this defect: the preloaded library looks up libuv's functions only in its
+ * constructor.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static void on_run(uv_timer_t *handle)
 	plugin_runs++;
 }
 
-/* The output of the C library may be closed already. */
+/* Writes without the C library's streams, which may already be closed. */
 static void say(const char *text)
 {
 	(void)!write(STDOUT_FILENO, text, strlen(text));

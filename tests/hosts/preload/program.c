@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows libuv alone. It does operations with timers at random, in substituted time, and
- * prints all that it sees. same.sh runs it without and with the preloaded library: both print the same.
+ * Makes random operations with libuv's timers, in substituted time, and prints all results. The
+ * program itself uses only libuv. same.sh runs it without and with the preloaded library, and both
+ * outputs must be the same.
  *
  * usage: program OPERATIONS SEED
  */
@@ -38,7 +39,7 @@ static uint64_t seed;
 static int64_t now_ns = INT64_C(7000) * 1000 * NS_PER_MS;
 static int depth;
 
-/* G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
+/* The generator of G. Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8 (2003). */
 static uint64_t draw(uint64_t below)
 {
 	seed ^= seed << 13;
@@ -194,8 +195,9 @@ static void operate(struct place *place)
 }
 
 /*
- * A timer that closes without a callback is open again when its loop has run. But since libuv 1.45 timers
- * run after the handles that close, so those that were closed in this run stay.
+ * Marks closed timers as free. After an iteration of its loop, a timer that was closed without a
+ * callback can be initialised again. But since libuv 1.45 timers run after the closing handles. So
+ * a timer that was closed during this iteration must wait for the next one.
  */
 static void closed_collect(struct place *place, const uint64_t *closing)
 {
@@ -228,7 +230,7 @@ static void place_open(struct place *place, int number)
 	}
 }
 
-/* Runs what is left, if it ends, and closes all. */
+/* Lets the remaining timers run, each at most once more, and closes all of them. */
 static void place_close(struct place *place)
 {
 	printf("%d does not close: %d\n", place->number, uv_loop_close(&place->loop));
@@ -260,7 +262,7 @@ int main(int count_of, char **texts)
 	}
 	seed = strtoull(texts[2], NULL, 10) * UINT64_C(0x9E3779B97F4A7C15) | 1;
 	clock_ns = &now_ns;
-	/* The second time a loop is opened where another was closed. */
+	/* In the second round, each loop is opened in memory where another loop was closed. */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < LOOPS; i++)
 			place_open(&places[i], i);

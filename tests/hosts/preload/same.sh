@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program prints the same without and with the preloaded library.
+# Checks that a program prints the same without and with the preloaded library.
 # usage: same.sh LIBRARY PROGRAM ARGUMENT...
 #
-# Seen to fail, by random operations: a timer that is active while it is not; a walk that visits the adapter's handles;
-# a loop that does not close; timers freed with a loop that is busy; uv_timer_again without a repeat; a reference that
-# only libuv knows; a repeat that starts after the callback; a stop or a close that only libuv knows. By a program
-# without libuv: a library that prints.
+# Seen to fail with these defects, by random operations: a timer is reported as active although it is not; a walk visits
+# the adapter's handles; a loop does not close; timers are freed with a loop that is busy; uv_timer_again starts a timer
+# that has no repeat; a ref, an unref, a stop or a close reaches only libuv and not the library; a repeat starts only
+# after the callback. Seen to fail by a program without libuv: the library prints something.
 set -eu
 
 library=$1

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs compiled with -fsanitize=thread, linked to an installed copy without it, shared and static.
+# Compiles programs with -fsanitize=thread, links them to an installed copy without it, shared and static, and runs
+# them.
 # ThreadSanitizer must report nothing where the library orders accesses, and must report each race of the
 # programs' own.
 #

@@ -27,7 +27,7 @@ static void ended_await(struct tw_handle handle, int number)
 }
 
 /*
- * The next scenes: a callback must see the writes of the scheduling thread, and a canceller that
+ * In the next scenes, a callback must see the writes of the scheduling thread, and a canceller that
  * comes too late must see those of the callback.
  */
 
@@ -93,9 +93,7 @@ static void cancel_wait(void)
 	engine_end(engine);
 }
 
-/*
- * The next scenes: another thread cancels, in a ring and in the wheel; another thread reschedules.
- */
+/* In the next scenes, another thread cancels, in a ring and in the wheel, or reschedules. */
 
 static int written;
 
@@ -208,8 +206,8 @@ static void rescheduled_by_another(void)
 }
 
 /*
- * The next scene: a batch cancels timeouts that another thread has rescheduled. Its finalisers must
- * see that thread's writes.
+ * In the next scene, a batch cancels timeouts that another thread has rescheduled. Its finalisers
+ * must see that thread's writes.
  */
 
 static void *other_postpones(void *unused)
@@ -261,7 +259,7 @@ static void batches(void)
 }
 
 /*
- * The next scene: a periodic timeout runs in two threads in turn. The dispatch hook reads the
+ * In the next scene, a periodic timeout runs in two threads in turn. The dispatch hook reads the
  * timeout's argument.
  */
 
@@ -332,7 +330,7 @@ static void periodic_in_executors(void)
 }
 
 /*
- * The next scene: a periodic timeout is cancelled while it waits for an executor. The executor's
+ * In the next scene, a periodic timeout is cancelled while it waits for an executor. The executor's
  * finaliser must run after the cancel, and see its writes.
  */
 
@@ -371,8 +369,8 @@ static void stopped_before_its_run(void)
 }
 
 /*
- * The next scenes: stop. The hand-back must see the writes of the scheduling thread. After stop the
- * caller must see the writes of all callbacks, on any thread.
+ * The next scenes stop the engine. The hand-back must see the writes of the scheduling thread.
+ * After stop the caller must see the writes of all callbacks, on any thread.
  */
 
 static int handed[2];

@@ -186,7 +186,7 @@ static void never_callback(struct tw_handle self, void *arg)
 	must(false);
 }
 
-/* Virtual time, and flush. */
+/* The next scene uses virtual time and flush. */
 
 static int moved;
 
@@ -216,7 +216,10 @@ static void clock_set_and_flush(void)
 	must(tw_clock_destroy(options.clock) == 0);
 }
 
-/* Loop mode: one thread after the other is the owner, then a third thread stops the engine. */
+/*
+ * In the next scene, two threads own a loop one after the other, and then a third thread stops the
+ * engine.
+ */
 
 static struct tw_clock *loop_clock;
 static int loop_count;
@@ -285,8 +288,8 @@ static void loop_mode(void)
 }
 
 /*
- * The next scenes: memory. Callbacks or cancels free objects. An allocator writes into the memory
- * that it returns, and into memory that is released to it.
+ * In the next scenes, memory is released. Callbacks or cancels free objects. An allocator writes
+ * into the memory that it returns, and into memory that is released to it.
  */
 
 enum { OBJECTS = 1000 };
@@ -397,7 +400,7 @@ static void allocator(void)
 	thread_end(other);
 }
 
-/* A forked child takes over the parent's timeouts. */
+/* In the next scene, a forked child takes over the parent's timeouts. */
 
 static void fork_callback(struct tw_handle self, void *arg)
 {

@@ -5,7 +5,7 @@
  */
 #include "pool.h"
 
-/* Keyed timeouts. */
+/* The next scenes use keyed timeouts. */
 
 static atomic_int key_runs;
 
@@ -137,7 +137,10 @@ static void keyed_in_executors(void)
 	pool_end(&pool);
 }
 
-/* The hook of an entry that another thread replaces. Destroy must publish the hook's writes. */
+/*
+ * In the next scene, another thread replaces an entry, whose hook writes. Destroy must publish
+ * these writes.
+ */
 
 static int key_values[2];
 static int key_end_seen;
@@ -190,8 +193,8 @@ static void keyed_replace_and_destroy(void)
 }
 
 /*
- * A replace in place: a lookup must see the new argument. A visit: its key is given back
- * afterwards.
+ * In the next scene, another thread replaces an entry in place, and a lookup must see the new
+ * argument. Then that thread visits the key, which is given back afterwards.
  */
 
 static int place_values[2];
@@ -234,8 +237,8 @@ static void keyed_get_and_each(void)
 }
 
 /*
- * Retries: an attempt that another thread completes, a cancel, a drop. Destroy must publish their
- * writes.
+ * The next scenes use retries: another thread completes an attempt, or a task is cancelled or
+ * dropped. Destroy must publish the writes of all of these.
  */
 
 static struct tw_retry *queue;
@@ -345,7 +348,7 @@ static void retry_destroy(void)
 	engine_end(engine);
 }
 
-/* A group. */
+/* The next scene uses a group. */
 
 enum { GROUP_THREADS = 3, GROUP_TIMEOUTS = 100 };
 
