@@ -44,8 +44,9 @@ static void churn(struct tw_engine *engine, int pairs)
 	}
 }
 
-/* Cancelled timeouts must not wait for a tick an hour
- * away, and the woken worker must sleep again. */
+/*
+ * Cancelled timeouts must not wait for a tick an hour away, and the woken worker must sleep again.
+ */
 Test(bound, cancelled_are_reclaimed_before_a_far_tick)
 {
 	struct tw_options options = hour_tick();
@@ -72,8 +73,9 @@ static void slow_callback(struct tw_handle self, void *arg)
 
 static const struct tw_kind slow_kind = TW_KIND(slow_callback, NULL);
 
-/* While the worker runs one callback after another,
- * timeouts cancelled meanwhile must be reclaimed. */
+/*
+ * While the worker runs one callback after another, timeouts cancelled meanwhile must be reclaimed.
+ */
 Test(bound, cancelled_are_reclaimed_during_a_backlog)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

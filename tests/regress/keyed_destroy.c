@@ -26,11 +26,15 @@ enum { THREADS = 3, TABLES = 3000 /* how many tables each thread makes, or tries
 
 static struct tw_engine *engine;
 
-/* hold: the next pthread_create that fails must first wait. held: it waits until the test clears
- * this. */
+/*
+ * If `hold` is set, the next pthread_create that fails first waits. It sets `held`, and waits until
+ * the test clears it.
+ */
 static atomic_bool hold, held;
-/* destroyer_stands: the destroyer is about to sleep. destroyer_stops: it waits there until the
- * test clears the first. */
+/*
+ * The destroyer sets destroyer_stands when it is about to sleep. If destroyer_stops is set, it then
+ * waits until the test clears destroyer_stands.
+ */
 static atomic_bool destroyer_stops, destroyer_stands;
 static _Thread_local bool destroys;
 /* Set when all test threads exist: from then on every pthread_create fails. */

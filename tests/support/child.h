@@ -31,16 +31,17 @@ enum {
 		}                                                                                  \
 	} while (0)
 
-/* Ends the child at once, so that handlers which the
- * test's runner registered for exit do not run. */
+/* Ends the child at once, so that exit handlers of the test's runner do not run. */
 static inline void child_end(int code)
 {
 #if defined(TESTS_COVERAGE)
 	/* exit must run here because it writes the coverage of the child. */
 	exit(code);
 #elif defined(TESTS_THREAD_SANITIZER)
-	/* TSan's _exit would report a leak if a worker has
-	 * ended and the parent has not joined it yet. */
+	/*
+	 * TSan's _exit would report a leak if a worker has ended and the parent has not joined it
+	 * yet.
+	 */
 	(void)syscall(SYS_exit_group, code);
 #else
 	_exit(code);

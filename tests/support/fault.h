@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An allocator for tw_memory_allocator_set. It fails on
- * demand and counts the memory that is in use.
+ * An allocator for tw_memory_allocator_set. It fails on demand and counts the memory that is in
+ * use.
  */
 #ifndef TESTS_FAULT_H
 #define TESTS_FAULT_H

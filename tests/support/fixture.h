@@ -40,8 +40,10 @@ struct fixture {
  */
 struct tw_options fixture_options(void);
 
-/* Opens an engine at `start_ns` of a clock of its own. If
- * `options` is NULL, fixture_options is used. */
+/*
+ * Open an engine at `start_ns` (or 0) of a clock of its own. If `options` is NULL, fixture_options
+ * is used.
+ */
 void fixture_open_at(struct fixture *fixture, const struct tw_options *options, int64_t start_ns);
 void fixture_open(struct fixture *fixture, const struct tw_options *options);
 

@@ -42,8 +42,9 @@ static inline bool quiet_thread_sleeps(const char *id)
 		return true;
 	(void)fread(line, 1, sizeof line - 1, file);
 	(void)fclose(file);
-	/* The state comes after the last parenthesis,
-	 * because the name may contain any character. */
+	/*
+	 * The state comes after the last parenthesis, because the name may contain any character.
+	 */
 	name_end = strrchr(line, ')');
 	return name_end == NULL || strchr("SZX", name_end[2]) != NULL;
 }

@@ -11,8 +11,9 @@ A change that would break an existing program is rejected: a function or symbol 
 changed. New functions, and new fields at the end of a struct that begins with its size, are reported and
 pass. The author of an addition moves the baseline: docs/internals/releasing.md.
 
-Exit: 0 good; 1 not; 77 nothing to compare with: no abidiff, no -g, or another machine than the baseline's.
-With TESTS_ABI_REQUIRED=1 in the environment that is 1, too.
+Exit code: 0: no program breaks; 1: one would; 77: there is nothing to compare with, because abidiff or -g is
+missing, or the machine is not that of the baseline. With TESTS_ABI_REQUIRED=1 in the environment it is 1 instead
+of 77.
 """
 import os
 import pathlib
@@ -56,8 +57,8 @@ def described(library):
 
 
 def sized_structs():
-    """Returns the structs that begin with their size: of these, the library copies the smaller of the two
-    sizes.
+    """Returns the structs that begin with their size. The library copies of them only as many bytes as the smaller of
+    its own size and the caller's.
     """
     text = "".join(header.read_text() for header in sorted(HEADERS.rglob("*.h")))
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
@@ -71,7 +72,7 @@ def struct_of(text, name):
 
 
 def ungrown(before, after):
-    """Returns the description `after`. Structs that only got new fields at their ends are as in `before`."""
+    """Returns the description `after`, but with structs as in `before` if they only got new fields at their ends."""
     for name in sized_structs():
         old, new = struct_of(before, name), struct_of(after, name)
         if old and new and new[1].startswith(old[1]):

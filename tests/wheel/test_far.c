@@ -139,7 +139,7 @@ static double cpu_s(void)
 }
 
 /* A million timeouts are spread over an hour of 1 us ticks. One advance must take them all out. */
-Test(far, an_hour_of_microsecond_ticks_is_worked_off_in_time)
+Test(far, a_stall_of_an_hour_of_microsecond_ticks_is_caught_up_in_time)
 {
 	static struct wheel_fixture fixture;
 	const uint64_t hour = UINT64_C(3600000000);

@@ -7,9 +7,9 @@
  * that are not due.
  *
  * Seen to fail with these defects: the timeouts of the present tick stay in their slots; a node of
- * the sorted run (fine.h) comes out at its old deadline although it was rescheduled; the run and
- * the fine wheel come out one after the other; a timeout whose deadline is the time of the advance
- * stays until the next advance.
+ * the sorted run (fine.h) comes out at its old deadline although it was rescheduled; the timeouts
+ * of the sorted run and of the fine wheel come out one group after the other instead of by
+ * deadline; a timeout whose deadline is the time of the advance stays until the next advance.
  */
 #include "fixture.h"
 #include "slowdown.h"

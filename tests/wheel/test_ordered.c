@@ -202,7 +202,7 @@ static void take_due(const int64_t *end_ns, struct twi_node *taken)
  * the move between two slots. It must still come out once and in its own advance, also in batches
  * and while others are inserted.
  */
-Test(ordered, memory_comes_and_goes)
+Test(ordered, while_memory_fails_at_times_each_comes_out_once_and_in_time)
 {
 	for (int round = 0; round < 50; round++) {
 		uint64_t limit = 0;

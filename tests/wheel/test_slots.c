@@ -128,7 +128,7 @@ Test(slots, without_memory_for_entries_no_timeout_is_lost)
  * The wheel must read each unslotted timeout once per limit, not once per batch. Otherwise this
  * test takes minutes.
  */
-Test(slots, unslotted_of_a_hundred_thousand)
+Test(slots, each_unslotted_timeout_is_read_once_per_limit)
 {
 	const uint64_t count = 100000;
 
@@ -178,7 +178,7 @@ Test(slots, drain_takes_all)
 
 /* Removes timeouts from the start, the middle and the end of the unslotted list. Drains the rest
  * in several batches. */
-Test(slots, unslotted_gives_up_any)
+Test(slots, any_unslotted_timeout_can_be_removed)
 {
 	static struct twi_node *node[3 * TWI_CHUNK_ENTRIES];
 	const size_t count = sizeof node / sizeof node[0];
@@ -255,7 +255,7 @@ Test(slots, the_judge_sees_damage)
 }
 
 /* The check must also report damage to the lists and to the summaries. */
-Test(slots, the_judge_sees_damage_beside_the_entries)
+Test(slots, the_judge_sees_damage_to_lists_and_summaries)
 {
 	struct twi_chunk *middle;
 	struct twi_node *node;
@@ -293,7 +293,7 @@ Test(slots, the_judge_sees_damage_beside_the_entries)
  * ticks, so the entry, which holds half of the due tick, does not show it. The check must accept
  * the entry until the worker has filed the node again.
  */
-Test(slots, the_judge_beside_a_reschedule)
+Test(slots, the_judge_accepts_a_reschedule_during_the_check)
 {
 	struct twi_node *node;
 
