@@ -2,7 +2,8 @@
 /*
  * A client of a service registry that may be down. If the client cannot register a URL, it tries
  * again every five seconds, until it succeeds or the URL is unregistered (docs/keyed.md). Each URL
- * has at most one such task. It runs in virtual time, so that a minute of outage takes no time.
+ * has at most one such task. The program runs in virtual time, so a minute of outage takes no real
+ * time.
  *
  * The table of keys is the only state: a URL is in the table as long as it must be tried again.
  */

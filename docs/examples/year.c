@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a year of timers in seconds, with the same result each time (docs/testing-your-code.md). The
- * program tests a small reminder service. Each of a hundred users gets a reminder every so many
- * hours, and after every tenth reminder none for a week.
+ * program tests a small reminder service. Each of a hundred users gets a reminder every few hours,
+ * and after every tenth reminder none for a week.
  */
 #include <inttypes.h>
 #include <stdio.h>

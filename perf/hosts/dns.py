@@ -62,8 +62,7 @@ def ask_tcp(port, message):
 
 def ask_all(port):
     """Asks all questions, and checks the code and the number of records of each answer. Returns the answers without
-    their ids.
-    """
+    their ids."""
     answers = []
     for name, kind, code, count in QUESTIONS:
         for ask in (ask_udp, ask_tcp):

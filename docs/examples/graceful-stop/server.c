@@ -7,13 +7,13 @@
  *
  * Each connection sends one line, and the server closes it after its answer:
  *
- *     run MS           answers "done" after so many milliseconds
- *     later MS TEXT    answers "accepted", and prints TEXT when the time has come
+ *     run MS           answers "done" after MS milliseconds
+ *     later MS TEXT    answers "accepted", and prints TEXT after MS milliseconds
  *
  * On SIGTERM the server stops listening, and closes connections that have not sent a request.
- * Running requests may end within the grace time. Then the engine is stopped, and hands back the
- * pending timeouts. Reminders are written to FILE, for the next start. Requests are answered "cut
- * off".
+ * Running requests may end within the grace time. Then the server stops the engine, which hands
+ * back the pending timeouts. The server writes each reminder to FILE for its next start, and
+ * answers "cut off" to each request.
  *
  * Exit code: 0; 1 if a request was cut off; 2 if the server could not start, or could not write
  * FILE. A second SIGTERM ends the process at once, as if there were no handler.
@@ -34,8 +34,10 @@
 enum { CONNECTIONS_MAX = 256, LISTENER = CONNECTIONS_MAX, ENGINE, SIGNALS, DESCRIPTORS };
 
 static struct tw_engine *engine;
-/* First the descriptors of connections that have not sent a request yet; then all others. -1:
- * unused. */
+/*
+ * The first descriptors are those of connections that have not sent a request yet; the listener,
+ * the engine and the signals follow. -1 is an unused element.
+ */
 static struct pollfd ready[DESCRIPTORS];
 static unsigned running, cut_off;
 static bool stopping, grace_over;

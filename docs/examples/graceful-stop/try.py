@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Ends the server in five ways, with requests and reminders under way.
+"""Ends the server in five ways while requests run and reminders are pending.
 
 usage: try.py GRACEFUL_STOP
 
 No check depends on how long anything takes: the grace time is either an hour or zero.
 
-Seen to fail: if the listener is not closed, without the wait for requests, without the hook of the
-stop, if the file is not read, if SIGTERM stays blocked after the first one, with the exit code 0
-after a request was cut off.
+Seen to fail with each of these defects of the server: it does not close the listener; it does not wait for
+requests; it passes no hook to the stop; it does not read the file; it leaves SIGTERM blocked after the
+first one; it exits with code 0 after it cut off a request.
 """
 import signal
 import socket
@@ -71,8 +71,8 @@ def file_lines(path):
 
 
 def graceful(path):
-    """Requests end, reminders are handed back, new connections are refused. Returns how many requests
-    ran when the signal came: on a busy machine some may have ended before."""
+    """After the signal running requests end, the stop hands back the reminders, and new connections are
+    refused. Returns how many requests ran when the signal came; on a busy machine some have ended before."""
     server = Server(HOUR_MS, path)
     reminders = [f"reminder {i}" for i in range(100)]
     for text in reminders:
@@ -81,7 +81,7 @@ def graceful(path):
     check(server.process.stdout.readline(), "reminder: now\n")
     requests = [server.run(2000) for _ in range(10)]
     idle = server.open()
-    check(server.ask("later -1 x\n"), "refused\n")  # after this one it has been accepted
+    check(server.ask("later -1 x\n"), "refused\n")  # connections are accepted in order, so `idle` is accepted now
     running = server.terminate()
     try:
         server.open()
@@ -110,7 +110,7 @@ def next_start(path):
 
 
 def grace_over(path):
-    """The grace time ends before the requests."""
+    """The grace time ends before the requests do, so the server cuts them off."""
     server = Server(0, path)
     requests = [server.run(HOUR_MS) for _ in range(3)]
     check(server.terminate(), 3)

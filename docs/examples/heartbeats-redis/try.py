@@ -7,8 +7,8 @@ usage: try.py MONITOR [ROUNDS]
 In each round some nodes fall silent. Each of these must be reported once, and no other node may be reported. If a
 node's heartbeats were late by this script's clock, because the machine is busy, a report of it is ignored.
 
-Seen to fail: with a monitor that answers "ok" but does not reschedule an existing timer; with a monitor that does not
-report silent nodes.
+Seen to fail with each of these defects of the monitor: it answers "ok" but does not reschedule an existing
+timer; it does not report silent nodes.
 """
 import collections
 import pathlib

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A TCP server in one thread that closes idle connections. It uses epoll and an engine in loop
- * mode, whose descriptor is one more in the epoll set. It sends back each byte that it receives.
+ * mode, whose descriptor is also in the epoll set. It sends back each byte that it receives.
  *
  *     idle-server PORT IDLE_MS      PORT 0: a free one, which it prints
  *
@@ -31,7 +31,7 @@ enum { DESCRIPTORS_MAX = 65536, EVENTS_MAX = 4096 };
 /* The index is the descriptor. Events hold no pointers, so no event can point to freed memory. */
 static struct connection {
 	struct tw_handle idle;
-	uint32_t generation; /* how many connections the descriptor has been */
+	uint32_t generation; /* counts the connections that have had this descriptor */
 	bool open;
 } connections[DESCRIPTORS_MAX];
 
@@ -46,8 +46,10 @@ static int descriptor_of(const struct connection *connection)
 	return (int)(connection - connections);
 }
 
-/* Adds a descriptor to the epoll set. Generation 0 is for those that stay open: the listener, the
- * engine, the signals. */
+/*
+ * Adds a descriptor to the epoll set. Generation 0 is for the descriptors that stay open: those of
+ * the listener, the engine and the signals.
+ */
 static int watch(int fd, uint32_t events, uint32_t generation)
 {
 	struct epoll_event event = {.events = events,
@@ -78,7 +80,7 @@ static void on_idle(struct tw_handle self, void *arg)
 	int waiting = 0;
 
 	(void)self;
-	/* Bytes have arrived in time, and their event comes later in this batch. */
+	/* If bytes have arrived in time, their event comes later in this batch. */
 	if (ioctl(descriptor_of(connection), FIONREAD, &waiting) == 0 && waiting > 0 &&
 	    tw_schedule(engine, idle_ns, &idle, connection, &connection->idle) == 0)
 		return;
@@ -131,7 +133,10 @@ static void connection_serve(struct connection *connection)
 	tw_reschedule(connection->idle, idle_ns);
 }
 
-/* The guard. It is not enough that the descriptor is open: it may be another connection by now. */
+/*
+ * The guard. An open descriptor does not prove that the event is valid, because a new connection
+ * may have it by now.
+ */
 static bool event_is_stale(const struct connection *connection, uint32_t generation)
 {
 #ifdef WITHOUT_GUARD

@@ -8,8 +8,8 @@ Server and client share a machine and a clock. The server counts the idle time f
 So it may close a connection when this time has passed since the client began its last answered
 request. An earlier close is an error, however busy the machine is; a later one is not.
 
-Seen to fail: with the server without the guard as both arguments; with a server whose idle time is
-1 % shorter than the client expects; with a server that does not reschedule.
+Seen to fail: if both arguments are the server without the guard; if the idle time of the server is 1 %
+shorter than the client expects; if the server does not reschedule.
 """
 import os
 import random
@@ -60,7 +60,7 @@ class Connection:
         self.next = self.next_time(self.heard)
 
     def next_time(self, now):
-        """When a connection sends: never, often, or at about the time when it will be closed."""
+        """Returns when the connection sends next (None: never). "edge" means: at about the end of its idle time."""
         if self.kind == "idle":
             return None
         return now + (IDLE_NS // 5 if self.kind == "active" else IDLE_NS + random.randint(-5_000_000, 15_000_000))
@@ -70,7 +70,7 @@ class Connection:
         try:
             self.socket.send(b"?")
         except OSError:
-            pass  # closed: that is read soon
+            pass  # the server has closed the connection; read() notices this
 
     def read(self):
         """Returns False if the connection is closed."""
@@ -99,7 +99,7 @@ def room():
 
 
 def crowd(program):
-    """Thousands of connections: some silent, some busy for three times the idle time, some at the edge."""
+    """Opens thousands of connections. Some are silent, some send often, some send at about the end of the idle time."""
     server, count = Server(program), room()
     connections = [Connection(server.port, kind) for _ in range(count) for kind in ("idle", "active", "edge")]
     selector = selectors.DefaultSelector()
@@ -126,20 +126,20 @@ def crowd(program):
 
 
 def trap(server, count=200):
-    """Makes one batch: the engine's descriptor, the listener, then events of connections that the server has
-    closed by then. The timeouts become due while the server is stopped. Then new peers connect, and the old
-    ones leave. Returns how many new connections were closed before their time."""
+    """Makes the server get one batch of events: first that of the engine's descriptor, then that of the listener, then
+    those of connections that the server has closed by then. The timeouts become due while the server is stopped.
+    Then new peers connect, and the old ones leave. Returns how many new connections were closed too early."""
     old = [Connection(server.port, "edge") for _ in range(count)]
     for connection in old:
         connection.ask()
         connection.socket.setblocking(True)
-        if not connection.read():  # the machine was slow, and its time is over
+        if not connection.read():  # the machine was slow, so the server has closed the connection
             break
     server.pause()
     time.sleep(1.3 * IDLE_MS / 1000)
     new = [Connection(server.port, "idle") for _ in range(count)]
     for connection in old:
-        # Closes with a reset, as a peer that is gone: the event then says that the connection is over.
+        # Closes the connection with a reset, so its event says that the connection is over.
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.socket.close()
     server.resume()
@@ -169,7 +169,7 @@ def trap_guarded(program):
 
 
 def trap_without_guard(program):
-    """The same without the guard, until a stale event does harm. Otherwise the test above would prove nothing."""
+    """Plays rounds with the server without the guard. In one of them a stale event must do harm."""
     for rounds in range(1, ROUNDS_MOST + 1):
         server = Server(program)
         wrong = trap(server)

@@ -9,7 +9,7 @@
  *     acquire NAME LEASE_MS ID    granted ID TOKEN, or denied ID
  *     renew TOKEN LEASE_MS ID     renewed ID, or lost ID
  *     release TOKEN               (none)
- *     put TOKEN NS                (none) a step of the work, and the time that it read from the clock
+ *     put TOKEN NS                (none) one step of the work, at the time NS of the holder's clock
  *
  * The holder renews its lease when a third of the lease has passed. It counts a lease from the time
  * when the request was sent, because the server begins to count later. If no answer comes in time,
@@ -36,7 +36,7 @@ static int64_t lease_ns;
 /* The state of the lease. */
 static bool held;
 static uint64_t token;
-static int64_t fence_ns; /* no step of the work at this time or later */
+static int64_t fence_ns; /* from this time on no step may run */
 static struct tw_handle fence, renewal, step;
 /* The request that waits for its answer. Answers to earlier requests are ignored. */
 static uint64_t request_id;
@@ -89,7 +89,10 @@ static void on_renewal(struct tw_handle self, void *arg)
 	request_send();
 }
 
-/* Keeps a tenth of the lease in reserve, because clocks do not run at exactly the same rate. */
+/*
+ * Returns when the fence stops the work. A tenth of the lease stays in reserve, because clocks do
+ * not run at exactly the same rate.
+ */
 static int64_t fence_of(int64_t sent_ns)
 {
 	return sent_ns + lease_ns - lease_ns / 10;
@@ -112,7 +115,7 @@ static void on_fence(struct tw_handle self, void *arg)
 
 /*
  * Each step reads the clock itself. The fence's callback may be late, because the process was
- * stopped or its loop was busy. Then this step may run before it.
+ * stopped or its loop was busy. Then this step may run before that callback.
  */
 static void on_step(struct tw_handle self, void *arg)
 {
@@ -121,7 +124,7 @@ static void on_step(struct tw_handle self, void *arg)
 	(void)self;
 	(void)arg;
 	if (now_ns >= fence_ns)
-		return; /* on_fence will run in this poll */
+		return; /* the fence is due, so this poll runs on_fence next */
 	/* The process may be stopped between the read of the clock and the write. So each step
 	 * carries the token. */
 	fprintf(server, "put %" PRIu64 " %" PRId64 "\n", token, now_ns);
@@ -149,7 +152,7 @@ static void on_granted(uint64_t new_token)
 
 static void on_renewed(void)
 {
-	/* The fence has run meanwhile, or is about to. The work stays stopped. */
+	/* The fence has run since the request was sent, or is due now. The work stays stopped. */
 	if (!held || tw_engine_now(engine) >= fence_ns)
 		return;
 	fence_ns = fence_of(request_ns);

@@ -8,8 +8,8 @@ Holders and server share a clock. Each step of the work carries the time at whic
 its clock. That time must be before the end of its lease at the server, however busy the machine is. If a step
 arrives after the lease has gone to another holder, the server refuses it by its token.
 
-Seen to fail: with a holder that counts the lease from the answer; with one whose steps do not read the
-clock; with one without the fence.
+Seen to fail with each of these defects of the holder: it counts the lease from the answer; its steps do not
+read the clock; it has no fence.
 """
 import os
 import signal
@@ -30,8 +30,8 @@ class Leases:
         self.lock = threading.Condition()
         self.token, self.name, self.ends_ns = 0, None, 0
         self.names, self.steps, self.refused, self.wrong = {}, {}, 0, []
-        self.ends = {}  # token -> the last end of its lease
-        self.silent, self.delays = set(), {}  # names: no answer, or a late one
+        self.ends = {}  # for each token: the last end of its lease
+        self.silent, self.delays = set(), {}  # holders that get no answer; holders that get late answers
 
     def now_held(self):
         return self.name is not None and time.monotonic_ns() < self.ends_ns
@@ -146,7 +146,7 @@ def holds(holder):
 
 
 def until_fenced(a, round_of, steps=20):
-    """Plays rounds until A's fence has stopped it once: on a busy machine A may have lost its lease before."""
+    """Plays rounds until A's fence has stopped it once. On a busy machine A may lose its lease earlier."""
     before = a.count("fenced")
     for _ in range(20):
         works("a", steps)
@@ -170,7 +170,7 @@ def cut_off(a, port):
 
 
 def stopped(a, port):
-    """A is stopped for longer than its lease, and C takes over. When A continues, it must not work."""
+    """A signal stops A for longer than its lease, and C takes over. When A continues, it must not work."""
     c = Holder(port, "c")
     a.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, a.process.pid, os.WSTOPPED)
@@ -183,8 +183,8 @@ def stopped(a, port):
 
 
 def late_answers(a):
-    """A's answers take nearly a third of the lease. Then no answer comes. Then answers take longer than the
-    lease, so that none of them counts."""
+    """Lets A's answers take nearly a third of the lease. Then A gets no answers. Then its answers take longer than
+    the lease, so A must not count any of them."""
     leases.delays["a"] = 0.3 * LEASE_MS / 1000
     until_fenced(a, lambda: leases.silent.add("a"), steps=400)
     leases.delays["a"] = 1.2 * LEASE_MS / 1000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tickwheel in an epoll loop with one thread: the engine is one more descriptor in the set. */
+/* Tickwheel in an epoll loop with one thread: the set also has the engine's descriptor. */
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <tickwheel.h>

@@ -43,7 +43,7 @@ static int turn(struct io_uring *ring, struct tw_engine *engine)
 	int64_t due_ns = tw_engine_next_due(engine);
 	struct __kernel_timespec wait = wait_until(engine, due_ns);
 	struct io_uring_cqe *cqe = NULL;
-	/* No time limit if no timeout will ever be due. */
+	/* Without a timeout that will be due, the wait has no time limit. */
 	int code = io_uring_wait_cqe_timeout(ring, &cqe, due_ns == TW_NEVER ? NULL : &wait);
 
 	if (code == 0)

@@ -337,7 +337,7 @@ int main(void)
 	letters(timers);
 	orders(timers);
 	given_up(timers);
-	/* now, slow, and two bad ones */
+	/* counts the letters "now" and "slow", and two in given_up */
 	CHECK(letters_tried(timers) == 4);
 	timers_report(timers);
 	CHECK(timers_close(timers, engine) == 0);

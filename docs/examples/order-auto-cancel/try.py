@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/dura
 from server import Server  # noqa: E402
 
 SHOP, ROUNDS = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4
-# Stands for half an hour.
+# The time within which an order must be paid. A real shop would use half an hour.
 TIME_MS = 700
 
 
@@ -48,7 +48,7 @@ def main():
                 number += 1
                 if random.choice(shops).ask(f"order {number}"):
                     made.append(str(number))
-                # Paid at a random time, by either process, or never.
+                # Pays a random order through either process. Some orders are never paid.
                 order = str(random.randint(1, 2 * number))
                 if random.choice(shops).ask(f"pay {order}"):
                     paid.add(order)

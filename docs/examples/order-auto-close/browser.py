@@ -7,7 +7,7 @@ usage: browser.py ORDER_AUTO_CLOSE [FOLDER]
 With FOLDER it writes pictures of the page there: light, dark, narrow. Without chromedriver it exits with code 77,
 unless TESTS_BROWSER_REQUIRED is set.
 
-Seen to fail: with a page without its button; with a page that shows no rows.
+Seen to fail: if the page has no button; if the page shows no rows.
 """
 import base64
 import json

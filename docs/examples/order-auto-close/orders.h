@@ -21,8 +21,10 @@ enum order_code {
 	ORDER_FAILED,  /* the file has failed: restart */
 };
 
-/* Opens the file with the orders. For each order that closes, a line is written to the file
- * `closed`. Returns 0 or a negative code. */
+/*
+ * Opens the file with the orders. When an order closes, its name is written to the file `closed`,
+ * on a line of its own. Returns 0 or a negative code.
+ */
 int orders_begin(const char *file, const char *closed, int64_t close_after_ns);
 /* Closes the file. Open orders stay in it. */
 void orders_end(void);

@@ -6,7 +6,7 @@
  *
  *     GET  /              a page
  *     POST /orders        opens an order: 201, its name and deadline
- *     GET  /orders        those that close first
+ *     GET  /orders        the open orders that close first
  *     POST /pay/NAME      200: paid, and it will never close; 409: it is closed, or was paid before
  *
  * 503: try again later. 500: the file has failed; restart the server. The server answers a request

@@ -6,8 +6,8 @@ usage: try.py ORDER_AUTO_CLOSE
 
 Ends with 0 if each order that was opened is paid or closed, and none is both.
 
-Seen to fail: with a shop that answers before the commit; with one that accepts a payment while the order closes; with
-one that accepts a payment before its own commit.
+Seen to fail with each of these defects of the shop: it answers before the commit of the order; it accepts a
+payment while the order closes; it accepts a payment before the commit of the payment.
 """
 import random
 import shutil
@@ -25,7 +25,7 @@ over = threading.Event()
 
 
 def need(holds, *what):
-    """Ends the calling thread; main() reads `wrong`."""
+    """If the condition does not hold, notes this in `wrong`, which main() reads, and ends the calling thread."""
     if not holds:
         wrong.append(" ".join(map(str, what)))
         sys.exit("wrong: " + wrong[-1])

@@ -10,7 +10,7 @@
  * STORE is a file, "postgres:ADDRESS" or "redis:ADDRESS". With the latter two, several processes
  * may serve at once, on any machine.
  *
- * The intervals are those of a payment (15 s, 15 s, 30 s, 3 m, ...) divided by DIVISOR.
+ * The intervals are the usual ones for payments (15 s, 15 s, 30 s, 3 m, ...), divided by DIVISOR.
  */
 #include <arpa/inet.h>
 #include <signal.h>

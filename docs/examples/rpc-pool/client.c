@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The references to a call, and what drops each:
+ * Each call has up to four references. This list says who drops each reference:
  *
  *     the caller's      call_release
  *     the table's       the end of the call, which takes it out of the table
@@ -109,8 +109,10 @@ static bool call_end(struct call *call, enum outcome outcome, uint64_t answer)
 
 	if (!atomic_compare_exchange_strong(&call->outcome, &pending, (int)outcome))
 		return false;
-	/* No need to wait for the timeout's callback. If it runs, either it has lost the swap, or
-	 * it has called this function. */
+	/*
+	 * The cancel need not wait for the callback. If the callback runs now, it has lost the swap
+	 * or is the caller of this function.
+	 */
 	tw_cancel(call->limit);
 	table_remove(call->client, call);
 	call->ended(call->arg, outcome, answer);
@@ -190,7 +192,7 @@ static void *client_read(void *arg)
 		struct call *call = table_find(client, answer.id);
 
 		if (call == NULL)
-			continue; /* a late answer: the call has ended */
+			continue; /* the answer is too late, because the call has ended */
 		call_end(call, CALL_ANSWERED, answer.value);
 		call_release(call);
 	}

@@ -6,9 +6,9 @@
  *
  *     rpc-pool [CALLS]      calls of each thread: 5000
  *
- * Seen to fail: with a plain test and store instead of the compare-and-swap (three of four runs);
- * if call_end does not cancel the timeout; if the finaliser does not drop its reference; if the
- * reader has no reference.
+ * Seen to fail: if a plain test and store replaces the compare-and-swap (in three of four runs); if
+ * call_end does not cancel the timeout; if the finaliser does not drop its reference; if the reader
+ * has no reference.
  *
  * Exit code: 0 if each call ended exactly once, none is left in memory, and each answer was right.
  */

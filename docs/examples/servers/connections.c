@@ -4,9 +4,9 @@
  * that is under way. When the connection closes, one call cancels all of them, and reports for each
  * whether it was in time.
  *
- * It plays 1,000 connections in virtual time, in loop mode. There no callback runs for a connection
- * after its close. With a worker thread, a callback may still run at the close. Its outcome is then
- * TW_CANCEL_RUNNING: call tw_cancel_wait for it.
+ * The program plays 1,000 connections in virtual time, in loop mode. In loop mode no callback runs
+ * for a connection after its close. With a worker thread, a callback may still run at the close.
+ * Its outcome is then TW_CANCEL_RUNNING: call tw_cancel_wait for it.
  */
 #include <inttypes.h>
 #include <stdbool.h>

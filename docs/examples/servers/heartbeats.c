@@ -32,8 +32,8 @@ static void on_packet(struct connection *connection)
 	packets++;
 	connection->unanswered = 0;
 	/*
-	 * No new timeout and no cancel: usually only two stores. The connection is open, so the
-	 * reschedule cannot fail.
+	 * The reschedule needs no new timeout and no cancel; it usually does only two stores. It
+	 * cannot fail, because the connection is open.
 	 */
 	tw_reschedule(connection->heartbeat, TW_S(SILENCE_S));
 }
@@ -44,8 +44,10 @@ static void on_silence(struct tw_handle self, void *arg)
 
 	(void)self;
 	if (connection->unanswered == QUESTIONS) {
-		/* A cancel inside the timeout's own run: no further run begins, and `on_closed`
-		 * follows. */
+		/*
+		 * A callback may cancel its own timeout. No further run begins, and `on_closed`
+		 * follows.
+		 */
 		tw_cancel(connection->heartbeat);
 		return;
 	}

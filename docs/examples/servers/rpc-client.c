@@ -3,8 +3,8 @@
  * A client of two replicas over TCP, in one thread with an event loop. Each call has a time limit.
  * If the first replica is slow, the call is also sent to the other one (hedged). If no answer comes
  * within the time limit, the call is tried again. A call is a task of a queue of retries. The
- * answer or the time limit completes its attempt; the second of the two gets -ESTALE. The client
- * then asks a replica that has not answered to drop the call.
+ * answer or the time limit completes its attempt. If both come, the second completion returns
+ * -ESTALE. The client then asks a replica that has not answered to drop the call.
  */
 #include "rpc-replica.h"
 
@@ -20,7 +20,7 @@ static struct call {
 static struct replica replicas[REPLICAS] = {{.number = 0}, {.number = 1}};
 static unsigned hedged, repeated, answered, given_up;
 
-/* A failed send is ignored: no answer comes then, and the hedge or the time limit handles that. */
+/* A failed send is ignored. If no answer comes, the hedge or the time limit ends the wait. */
 static void call_send(struct call *call, uint32_t replica, uint32_t what)
 {
 	struct message message = {(uint32_t)(call - calls), what};
@@ -30,7 +30,10 @@ static void call_send(struct call *call, uint32_t replica, uint32_t what)
 	call->asked |= (what == REQUEST ? 1U : 0U) << replica;
 }
 
-/* The attempt is over: cancels its timers, and the call at replicas that have not answered. */
+/*
+ * Ends an attempt: cancels its timers, and asks each replica that has not answered to drop the
+ * call.
+ */
 static void attempt_end(struct call *call)
 {
 	tw_cancel(call->hedge);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts the same load on ttl-server and on the real redis-server, in turns, and prints the medians as a table.
+"""Puts the same load on ttl-server and on the real redis-server, one after the other. Prints the medians as a table.
 
 usage: compare.py PATH-OF-TTL-SERVER [ROUNDS [REQUESTS]]    (exit 77: redis-server or redis-tools are missing)
 
@@ -82,7 +82,7 @@ def expiry(server):
     subprocess.run(["redis-cli", "-p", str(server.port), "--pipe"], input=lines, capture_output=True, check=True)
     end = time.monotonic()
     memory, cpu = server.memory_mib() - before_mib, server.cpu_s()
-    ends = sorted(end + ttl / 1000 for ttl in ttls)  # at the latest
+    ends = sorted(end + ttl / 1000 for ttl in ttls)  # the latest possible deadlines
     overdue, most, at = 0, 0, 0
     while (size := server.ask(b"DBSIZE\r\n")) > 0:
         now = time.monotonic()

@@ -102,7 +102,10 @@ static size_t serve_one(struct connection *connection, struct span input)
 			!command_serve(server, bufferevent_get_output(connection->io));
 		return bytes;
 	case RESP_MORE:
-		/* Do not wake up and parse again before so many bytes are there. */
+		/*
+		 * The loop must not wake up and parse the request again before `bytes` bytes have
+		 * arrived.
+		 */
 		bufferevent_setwatermark(connection->io, EV_READ, bytes, 0);
 		return 0;
 	case RESP_TOO_LARGE:

@@ -55,8 +55,10 @@ static void print_engine(struct evbuffer *text, const struct server *server)
 	figure(text, "tw_expired", stats.expired);
 	figure(text, "tw_cancelled", stats.cancelled);
 	figure(text, "tw_unexpired", stats.unexpired);
-	/* Exact while nothing happens. While timeouts expire, it may be wrong by those that expire
-	 * at this moment. */
+	/*
+	 * The counters are read one after the other. So the figure may be wrong by the number of
+	 * timeouts that expire at this moment.
+	 */
 	evbuffer_add_printf(text, "tw_lost:%" PRId64 "\r\n",
 			    (int64_t)(stats.scheduled - accounted));
 }

@@ -175,8 +175,10 @@ int main(int argc, char **argv)
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* Without this, glibc keeps small freed blocks apart, and joins all of them at once later.
-	 * After 50,000 keys had expired, this delayed the loop for 40 ms. */
+	/*
+	 * Without this call, glibc keeps small freed blocks apart, and joins all of them at once
+	 * later. After 50,000 keys had expired, this delayed the loop for 40 ms.
+	 */
 	mallopt(M_MXFAST, 0);
 	server.idle_ns = options.idle_ns;
 	server.tick_ns = options.tick_ns;

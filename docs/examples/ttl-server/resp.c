@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses requests of the Redis protocol; see resp.h. The parser keeps no state: it parses an
- * incomplete request again when the missing bytes have come. */
+/*
+ * Parses requests of the Redis protocol; see resp.h. The parser keeps no state: it parses an
+ * incomplete request again when the missing bytes have come.
+ */
 #include "resp.h"
 
 #include <ctype.h>

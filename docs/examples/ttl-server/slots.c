@@ -3,11 +3,10 @@
  * Walks the table slot by slot, over many calls, while keys come and go.
  *
  * A key's slot is the low bits of its hash, as many as the table's size has. When uthash doubles
- * the table, the keys of slot s are in the slots s and s + size afterwards. So a key moves up or
- * stays where it is. If the cursor has not yet reached a key, the key never moves behind the
- * cursor. uthash makes a table smaller only when the last key is gone, and then no key was there
- * all the time. So a key that stays is returned at least once. A key that moves up may be returned
- * twice.
+ * the table, the keys of slot s are in the slots s and s + size afterwards. So a key stays in its
+ * slot or moves to a higher one, and a key that the cursor has not reached stays ahead of the cursor.
+ * uthash makes a table smaller only when the last key is gone, and then no key was there all the
+ * time. So a key that stays is returned at least once. A key that moves up may be returned twice.
  */
 #include "entry.h"
 

@@ -3,8 +3,8 @@
  * The keys, their values and their expiry; see store.h.
  *
  * An entry owns at most one alarm. To replace a deadline, the store sets the new alarm before it
- * clears the old one. So a failure changes nothing, and the cleared alarm can no longer touch the
- * entry.
+ * clears the old one. So if the new alarm cannot be set,
+ * nothing has changed. An alarm that is cleared never touches the entry again.
  */
 #include "entry.h"
 

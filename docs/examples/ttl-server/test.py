@@ -133,7 +133,7 @@ class Sample:
     self.polls = 0
 
   def take_pttl(self, answer):
-    """PTTL rounds up: p - 1 ms < deadline - the server's now <= p."""
+    """Narrows the interval by the answer p of PTTL, which rounds up: p - 1 ms < deadline - the server's now <= p."""
     remaining = int(answer[0]) * MS
     check(remaining > 0, self.key, "PTTL of a key that lives:", answer[0])
     self.after = max(self.after, answer[1] + remaining - MS)
@@ -156,8 +156,8 @@ class Sample:
 
 
 def poll_around_deadlines(server, spans):
-  """For keys whose deadlines lie in the given spans: asks from 3 ms before each deadline until the key is
-  gone. Every second key gets a new deadline first. Returns how often a key was still there."""
+  """Asks for each key from 3 ms before its deadline until the key is gone; `spans` bounds the deadlines.
+  Every second key gets a new deadline first. Returns how often a key was still there."""
   cli = Cli(server)
   samples = []
   for i, (key, after, until) in enumerate(spans):
@@ -269,7 +269,7 @@ def test_protocol():
 
 
 def test_expiry(count=100_000):
-  """100,000 keys of 1 to 5 s: none is gone early, none answers late, all are gone, 0 lost."""
+  """Sets 100,000 keys of 1 to 5 s. No key may be gone early or answer late. No timeout may be lost."""
   server = Server()
   ttls = [random.randint(1000, 5000) for _ in range(count)]
   begin = now()
@@ -317,15 +317,15 @@ LOOP = "--loop" in sys.argv
 
 
 def test_overwritten(count=20_000, kept_count=1000, races=100):
-  """Deadlines that were removed or moved must never touch the newer value, not even if the expiry is
-  on its way from the wheel to the keys. This race must have happened `races` times."""
+  """A deadline that was removed or moved must never delete the newer value, even if the expiry is already
+  on its way from the wheel to the keys. This race must happen at least `races` times."""
   server = Server()
   kept = [resp("SET", f"kept:{i}", "new", "PX", 900) for i in range(kept_count)]
   kept += [resp("PERSIST", f"kept:{i}") if i % 2 else resp("EXPIRE", f"kept:{i}", 1000) for i in range(kept_count)]
   server.pipe(kept)
   stream = overwriting_stream(count)
   rounds = 0
-  # Without a worker thread no expiry is ever on its way: it has happened, or it has not.
+  # Without a worker thread the wheel passes no expiry to another thread, so this race cannot happen.
   wanted = 0 if LOOP else races
   while rounds < 5 or server.info()["alarms_overtaken"] < wanted:
     check(rounds < 50, "the race was not met in", rounds, "rounds")

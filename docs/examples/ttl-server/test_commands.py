@@ -4,8 +4,9 @@
 
 usage: test_commands.py PATH-OF-TTL-SERVER [--loop]
 
-Seen to fail: with a SCAN that ends where the table ended when it began (keys are lost when the table doubles); with an
-EXPIREAT that does not read the wall clock; with a rejection that closes the connection at once.
+Seen to fail with each of these defects: a SCAN ends at the size that the table had when the SCAN began, so
+it misses keys after the table has doubled; EXPIREAT does not read the wall clock; a rejection closes the
+connection at once.
 """
 import random
 import time

@@ -18,7 +18,10 @@ void reply_invalid_expire(const struct call *call)
 			  " command");
 }
 
-/* Sets a deadline, so many units after `from_ns`. If it is already past, the key is removed. */
+/*
+ * Sets a deadline: the number in the argument, in units of the command, after `from_ns`. If the
+ * deadline has passed, the key is removed.
+ */
 static void expire_from(const struct call *call, int64_t from_ns)
 {
 	struct entry *entry = call_find(call, 1);
