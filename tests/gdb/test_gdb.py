@@ -4,8 +4,8 @@
 
 usage: test_gdb.py GDB PROGRAM SCRIPT
 
-Exit code: 0: all checks passed; 1: one failed; 77 (1 if TESTS_TRACERS_REQUIRED is set): gdb is missing, has no Python, or may not run a
-process here.
+Exit code: 0 if all checks passed; 1 if one failed. If gdb is missing, has no Python, or may not run a process here,
+the code is 77; it is 1 instead if TESTS_TRACERS_REQUIRED is set.
 
 Seen to fail with these defects: the entries of a slot are counted by its chunks; a stale handle is treated
 as a pending one; the argument of a chain's node is shown instead of the chain's own; only the counters of

@@ -176,10 +176,7 @@ MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open
 	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 
-/*
- * The next harnesses schedule batches. The call writes to arrays, and each callback reads its own
- * element.
- */
+/* The next harnesses schedule batches. The call writes arrays; each callback reads its element. */
 
 static struct tw_handle handles[MANY];
 static int errors[MANY];
