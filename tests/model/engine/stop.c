@@ -160,7 +160,7 @@ MODEL_HARNESS(stop_schedule, .proves = "stop hands back each timeout whose sched
 	      .setup = open_running, .thread = {schedule, stop}, .worker = world_work,
 	      .finish = schedule_kept, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_first_schedule,
-	      .proves = "the same holds for the first schedule, which starts the engine",
+	      .proves = "stop hands back the timeout of the schedule that starts the engine",
 	      .setup = open_new, .thread = {schedule, stop}, .finish = schedule_kept,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(stop_start, .proves = "start and stop both return, and no worker is left",

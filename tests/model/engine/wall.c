@@ -162,6 +162,7 @@ static void step_system(void)
 MODEL_HARNESS(wall_watch, .proves = "a step of the system's clock wakes the sleeping worker",
 	      .setup = open_watched_date, .thread = {step_system}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(wall_watch_made, .proves = "the same holds while the first date is scheduled",
+MODEL_HARNESS(wall_watch_made,
+	      .proves = "while the first date is scheduled, a step of the clock is not missed",
 	      .setup = open_watched, .thread = {schedule_date, step_system}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

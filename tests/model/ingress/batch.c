@@ -94,7 +94,7 @@ static void beyond_ran(void)
 MODEL_HARNESS(batch_turn, .proves = "each item of a batch that is added during turns runs once",
 	      .setup = open_running, .thread = {schedule_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(batch_full, .proves = "the same holds if the ring has too little room for the batch",
+MODEL_HARNESS(batch_full, .proves = "each item of a batch for which the ring has no room runs once",
 	      .setup = open_running, .thread = {schedule_beyond, turn_twice}, .finish = beyond_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -113,7 +113,8 @@ static void open_stale(void)
 	model_as(0, schedule_and_cancel);
 }
 
-MODEL_HARNESS(batch_stale, .proves = "the same holds if stale entries name the nodes of the batch",
+MODEL_HARNESS(batch_stale,
+	      .proves = "each item of a batch whose nodes stale entries name runs once",
 	      .setup = open_stale, .thread = {schedule_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 

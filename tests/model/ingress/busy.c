@@ -159,7 +159,7 @@ MODEL_HARNESS(busy_earlier_twice,
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 1, .weak = 0, .random_runs = 2000);
 MODEL_HARNESS(busy_earlier_order,
-	      .proves = "the same holds if the first call knows only that the second has pushed",
+	      .proves = "in either order of two earlier deadlines, one call wakes the worker",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);

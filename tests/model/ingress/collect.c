@@ -136,7 +136,7 @@ static void schedule_three(void)
 }
 
 MODEL_HARNESS(collect_taken,
-	      .proves = "the same holds if another thread cancels and takes the node",
+	      .proves = "a stale entry may name a node that another thread cancelled and uses",
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -303,7 +303,7 @@ static void two_ended(void)
 }
 
 MODEL_HARNESS(collect_linked_cancel,
-	      .proves = "the same holds if that timeout is cancelled: it is freed once",
+	      .proves = "a stale entry's node is freed once if it is cancelled in the link queue",
 	      .setup = open_full, .thread = {schedule_and_cancel_two, turn_twice},
 	      .finish = two_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -361,6 +361,6 @@ MODEL_HARNESS(collect_cancelled,
 	      .setup = open_wheeled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(collect_cancelled_reuse,
-	      .proves = "the same holds if the worker's thread uses the node again",
+	      .proves = "a timeout cancelled in the wheel is freed once if the worker reuses it",
 	      .setup = open_wheeled, .thread = {cancel_one, turn_and_schedule_two},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

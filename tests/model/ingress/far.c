@@ -108,7 +108,8 @@ MODEL_HARNESS(far_made,
 MODEL_HARNESS(far_rest, .proves = "the worker sees a push to a lane that begins to rest",
 	      .setup = open_idle, .thread = {schedule_one}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(far_rest_unfenced, .proves = "the same holds if the push has no fence",
+MODEL_HARNESS(far_rest_unfenced,
+	      .proves = "the worker sees a push without a fence to a lane that begins to rest",
 	      .setup = open_unfenced, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 1000);
 MODEL_HARNESS(far_flush, .proves = "a flush after a push to a resting lane includes the push",

@@ -167,7 +167,8 @@ MODEL_HARNESS(ring_fenced,
 	      .proves = "entries pushed by an exchange come once and in order, also after a wrap",
 	      .setup = begin, .thread = {push_fenced, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
-MODEL_HARNESS(ring_unfenced, .proves = "the same holds for entries pushed by a store",
+MODEL_HARNESS(ring_unfenced,
+	      .proves = "entries pushed by a store come once and in order, also after a wrap",
 	      .setup = begin, .thread = {push_unfenced, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
 MODEL_HARNESS(ring_full, .proves = "a push to a full ring overwrites no entry", .setup = begin_full,

@@ -468,13 +468,15 @@ static void destroyed_once(void)
 MODEL_HARNESS(keyed_replace_expire, .proves = "a replace and the expiry: one end, as the code says",
 	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_replace_again, .proves = "the same holds if the callback asks for another run",
+MODEL_HARNESS(keyed_replace_again,
+	      .proves = "a replace and a run whose callback asks for another run: one end",
 	      .setup = open_again, .thread = {turn, replace_second}, .finish = replaced_for_good,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_cancel_expire, .proves = "a cancel and the expiry: one end, as the code says",
 	      .setup = open_due, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_cancel_again, .proves = "the same holds if the callback asks for another run",
+MODEL_HARNESS(keyed_cancel_again,
+	      .proves = "a cancel and a run whose callback asks for another run: one end",
 	      .setup = open_again, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_replace_cancel,
@@ -505,11 +507,11 @@ MODEL_HARNESS(keyed_get_running, .proves = "a key that its own callback replaces
 	      .setup = open_renewing, .thread = {turn, get}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_cancel_running,
-	      .proves = "a cancel during that replace ends one of the two entries",
+	      .proves = "a cancel during a replace by the callback ends one of the two entries",
 	      .setup = open_renewing, .thread = {turn, cancel_any}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_move_running,
-	      .proves = "a reschedule during that replace moves one of the two entries",
+	      .proves = "a reschedule during a replace by the callback moves one of the two",
 	      .setup = open_renewing, .thread = {turn, move}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_move, .proves = "a reschedule during a replace moves one of the two entries",

@@ -185,20 +185,20 @@ static void ended_once(void)
 MODEL_HARNESS(scaled_schedule, .proves = "a timeout that is scheduled during a turn runs",
 	      .setup = open_driven, .thread = {schedule_first, turn}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_schedules, .proves = "the same holds for schedules of two threads",
+MODEL_HARNESS(scaled_schedules, .proves = "timeouts that two threads schedule during a turn run",
 	      .setup = open_driven, .thread = {schedule_first, schedule_second, turn},
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_factor, .proves = "a change of the factor during a turn is not missed",
 	      .setup = open_far, .thread = {factor_low, turn}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_factors, .proves = "the same holds for changes of two threads",
+MODEL_HARNESS(scaled_factors, .proves = "two threads may change the factor during a turn",
 	      .setup = open_far, .thread = {factor_low, factor_low, turn}, .finish = first_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_create, .proves = "a new kind does not miss a change of the factor",
 	      .setup = world_open_layer, .thread = {create_and_turn, factor_low},
 	      .finish = first_ran, .preemptions = 2, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_again,
-	      .proves = "the same holds if the kind takes a seat that another kind has left",
+	      .proves = "a kind that takes a seat of an ended kind misses no change of the factor",
 	      .setup = open_left, .thread = {create_and_turn, factor_low}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_end, .proves = "a change of the factor does no harm while a kind ends",

@@ -330,7 +330,7 @@ static void cancel_any(void)
 	one.outcome = tw_cancel(one.handle);
 }
 
-MODEL_HARNESS(chain_queued_cancel, .proves = "the same holds if the chain is cancelled",
+MODEL_HARNESS(chain_queued_cancel, .proves = "a chain queued at a run's end may be cancelled",
 	      .setup = open_queued_bare, .thread = {execute, cancel_any}, .finish = freed_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -371,7 +371,7 @@ static void moved_ran(void)
 	unexpired_after(one.ran);
 }
 
-MODEL_HARNESS(chain_reschedule_worker, .proves = "the same holds if the worker ends the run",
+MODEL_HARNESS(chain_reschedule_worker, .proves = "an earlier time set beside a worker's run holds",
 	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 
@@ -412,7 +412,7 @@ static void woken_by_one(void)
 	unexpired_after(dispatched);
 }
 
-MODEL_HARNESS(chain_sleep_twice, .proves = "the same holds beside a reschedule to an earlier time",
+MODEL_HARNESS(chain_sleep_twice, .proves = "a chain's rerun or an earlier time wakes the worker",
 	      .setup = open_asleep_far, .thread = {execute, at_once}, .worker = world_work,
 	      .finish = woken_by_one, .preemptions = 1, .weak = 1, .random_runs = 2000);
 
@@ -442,7 +442,7 @@ static void stopped_cancelled(void)
 	MODEL_CHECK(one.unexpired == back);
 }
 
-MODEL_HARNESS(chain_stop_cancel, .proves = "the same beside a cancel: one end, as the code says",
+MODEL_HARNESS(chain_stop_cancel, .proves = "stop, a cancel and a run: one end, as the code says",
 	      .setup = open_dispatched, .thread = {execute, stop, cancel_any},
 	      .finish = stopped_cancelled, .preemptions = 1, .weak = 0, .random_runs = 2000);
 

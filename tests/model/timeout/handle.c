@@ -152,10 +152,10 @@ static void open_quick(void)
 	model_as(0, schedule_and_cancel);
 }
 
-MODEL_HARNESS(handle_quick, .proves = "the same holds on a producer's quick path",
+MODEL_HARNESS(handle_quick, .proves = "the quick path writes the handle before it pushes",
 	      .setup = open_quick, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_stale, .proves = "the same holds if a stale entry names the node",
+MODEL_HARNESS(handle_stale, .proves = "a stale entry finds the handle already written",
 	      .setup = open_stale, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -172,7 +172,7 @@ static void open_linked(void)
 	model_as(0, share_lane);
 }
 
-MODEL_HARNESS(handle_linked, .proves = "the same holds for a push to the link queue",
+MODEL_HARNESS(handle_linked, .proves = "a push to the link queue comes after the handle's write",
 	      .setup = open_linked, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -251,7 +251,7 @@ static void open_batch(void)
 MODEL_HARNESS(handle_batch, .proves = "a batch writes each handle and code before the item can run",
 	      .setup = open_batch, .thread = {batch_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_batch_chain, .proves = "the same holds if the ring has too little room",
+MODEL_HARNESS(handle_batch_chain, .proves = "a full ring: the batch writes before a run",
 	      .setup = open_batch, .thread = {batch_many, turn_twice}, .finish = all_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -277,10 +277,10 @@ static void open_batch_stale(void)
 	model_as(0, schedule_and_cancel_few);
 }
 
-MODEL_HARNESS(handle_batch_stale, .proves = "the same holds if stale entries name the nodes",
+MODEL_HARNESS(handle_batch_stale, .proves = "stale entries: the batch writes before a run",
 	      .setup = open_batch_stale, .thread = {batch_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_batch_single, .proves = "the same holds for items that go by the single call",
+MODEL_HARNESS(handle_batch_single, .proves = "items by the single call have their handles",
 	      .setup = open_batch, .thread = {batch_single, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -475,7 +475,8 @@ MODEL_HARNESS(handle_keyed_cancel, .proves = "an entry's life is written before 
 MODEL_HARNESS(handle_keyed_replace, .proves = "a replace writes the life before the run",
 	      .setup = open_key, .thread = {put_second, turn_later}, .finish = both_keys_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_late, .proves = "the same holds if the replaced entry is due",
+MODEL_HARNESS(handle_keyed_late,
+	      .proves = "a replace of a due entry writes the life before the run",
 	      .setup = open_key_due, .thread = {put_second, turn_twice, cancel_key},
 	      .finish = both_keys_ended, .preemptions = 1, .weak = 0, .random_runs = 500);
 MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves the life unchanged",

@@ -168,17 +168,16 @@ static void open_in_ingress_uncancelled(void)
 MODEL_HARNESS(reschedule_expire, .proves = "a timeout does not run at its replaced deadline",
 	      .setup = open_due, .thread = {later, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_expire_again,
-	      .proves = "the same holds if the deadline had changed before",
+MODEL_HARNESS(reschedule_expire_again, .proves = "a second change of the deadline also holds",
 	      .setup = open_due_again, .thread = {later, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_delay, .proves = "the same holds for a delay, which needs the clock",
+MODEL_HARNESS(reschedule_delay, .proves = "a reschedule by a delay reads the engine's clock safely",
 	      .setup = open_due_again, .thread = {by_delay, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(reschedule_expire_earlier, .proves = "an earlier time and the expiry: it runs once",
 	      .setup = open_due_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_expire_cancel, .proves = "with a cancel too: one end, as the codes say",
+MODEL_HARNESS(reschedule_expire_cancel, .proves = "later, expiry and cancel: one end, as told",
 	      .setup = open_due_again, .thread = {later, cancel, turn},
 	      .finish = later_expired_or_cancelled, .preemptions = 2, .weak = 0,
 	      .random_runs = 1000);
@@ -188,10 +187,10 @@ MODEL_HARNESS(reschedule_transfer, .proves = "the transfer files by the new, ear
 MODEL_HARNESS(reschedule_earlier, .proves = "beside a turn, the node is filed anew and freed once",
 	      .setup = open_far_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_earlier_cancel, .proves = "with a cancel too: pushed once, freed once",
+MODEL_HARNESS(reschedule_earlier_cancel, .proves = "earlier and cancel: one push, freed once",
 	      .setup = open_far_uncancelled, .thread = {at_once, cancel, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(reschedule_earlier_twice, .proves = "of two calls during a turn, one pushes",
+MODEL_HARNESS(reschedule_earlier_twice, .proves = "two calls during a turn: one of them pushes",
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
@@ -254,10 +253,10 @@ MODEL_HARNESS(reschedule_own_cancel, .proves = "the worker's reschedule and a ca
 MODEL_HARNESS(reschedule_own_earlier, .proves = "the worker's and another reschedule both count",
 	      .setup = open_far_checked, .thread = {own_later, at_once}, .finish = where_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_own_later, .proves = "the same holds if the other deadline is later",
+MODEL_HARNESS(reschedule_own_later, .proves = "the worker's call and a later deadline both count",
 	      .setup = open_far_checked, .thread = {own_later, never}, .finish = where_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_own_both, .proves = "the same holds for three reschedules",
+MODEL_HARNESS(reschedule_own_both, .proves = "the worker's and two other calls all count",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -388,10 +387,10 @@ static void mark_was_seen(void)
 MODEL_HARNESS(reschedule_seen_later, .proves = "the callback sees the writes before a reschedule",
 	      .setup = open_to_look_due, .thread = {mark_and_later, turn}, .finish = mark_was_seen,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_seen_earlier, .proves = "the same holds for an earlier time in the wheel",
+MODEL_HARNESS(reschedule_seen_earlier, .proves = "a callback sees writes before an earlier time",
 	      .setup = open_to_look_far, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same holds in ingress",
+MODEL_HARNESS(reschedule_seen_ingress, .proves = "a callback sees writes before a move in ingress",
 	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -431,7 +430,7 @@ static void other_untouched(void)
 MODEL_HARNESS(reschedule_stale, .proves = "a stale handle moves no timeout with the same deadline",
 	      .setup = open_reuse, .thread = {later, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same holds for an earlier time",
+MODEL_HARNESS(reschedule_stale_earlier, .proves = "a stale handle moves nothing to an earlier time",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
@@ -588,7 +587,7 @@ MODEL_HARNESS(reschedule_sleep_ingress, .proves = "an earlier one in ingress wak
 MODEL_HARNESS(reschedule_sleep_twice, .proves = "of two calls, the one that must wake does so",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 2, .weak = 0, .random_runs = 2000);
-MODEL_HARNESS(reschedule_sleep_order, .proves = "the same holds after the other call's push",
+MODEL_HARNESS(reschedule_sleep_order, .proves = "in either order of two calls, one wakes",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);
