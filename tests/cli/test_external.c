@@ -89,7 +89,7 @@ Test(external, an_error_does_not_wait_for_the_rest)
 	check_int(outcome("echo nonsense 1; while :; do echo version 1; done"), -EIO);
 }
 
-Test(external, a_program_that_is_not_there)
+Test(external, missing_program_is_an_error)
 {
 	const char *const command[] = {"/nonexistent/program", NULL};
 	const struct peer peer = {.name = "absent", .run = external_run, .command = command};

@@ -497,7 +497,8 @@ Test(durable_elapsed, a_clock_that_is_out_of_range_is_damaged, .init = setup, .f
 	scene.set = NULL;
 }
 
-Test(durable_elapsed, a_clock_that_cannot_be_kept, .init = setup, .fini = scene_end)
+Test(durable_elapsed, clock_is_stored_after_a_retry_or_fails_the_set, .init = setup,
+     .fini = scene_end)
 {
 	scene_open();
 	scene.disk->clock_fault = -EAGAIN;
