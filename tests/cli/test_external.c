@@ -41,7 +41,7 @@ Test(external, figures_are_read)
 	check_true(sample.peak_rss_bytes > 0);
 }
 
-Test(external, is_told_what_to_do)
+Test(external, program_gets_the_workload_as_arguments)
 {
 	check_int(outcome(WHOLE "echo end"), 0);
 	check_int(strcmp(sample.version, "live-ring ops=7 producers=2 live=1000 seed=0"), 0);

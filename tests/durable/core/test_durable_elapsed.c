@@ -423,7 +423,7 @@ Test(durable_elapsed, one_window_does_not_fill_the_other, .init = setup, .fini =
 	check_int(scene.disk->rows, 0);
 }
 
-Test(durable_elapsed, the_least_window_has_one_of_each, .init = setup, .fini = scene_end)
+Test(durable_elapsed, least_window_holds_a_timer_of_each_clock, .init = setup, .fini = scene_end)
 {
 	scene.options.near_max = 1;
 	scene_open();

@@ -199,7 +199,7 @@ Test(batch, a_bad_item_is_rejected_alone)
 	fixture_close(&fixture);
 }
 
-Test(batch, what_is_rejected_as_a_whole)
+Test(batch, wrong_arguments_reject_the_whole_batch)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;

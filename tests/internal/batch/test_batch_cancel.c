@@ -203,7 +203,7 @@ Test(batch_cancel, each_engine_counts_its_own_cancels)
 	check_int(runs, 0);
 }
 
-Test(batch_cancel, what_is_rejected_as_a_whole)
+Test(batch_cancel, wrong_arguments_reject_the_whole_batch)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
