@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file tickwheel.h
- * A timer engine for servers. This header includes all others; each can be included alone.
+ * A timer engine for servers. This header includes all headers of the library tickwheel; each can be
+ * included alone. The headers of the further libraries are not included: durable.h and the stores
+ * of durable timers, executors, and timers in other event loops.
  *
  * An engine (struct tw_options, tw_engine_create) is one timing wheel. A worker thread runs its
  * callbacks, or, in loop mode, your event loop does (tw_engine_poll). Any thread can schedule
@@ -27,7 +29,7 @@
  *
  *             if (tw_engine_create(NULL, &engine) != 0)
  *                     return 1;
- *             tw_schedule(engine, 500000000, &saying, (char[]){"half a second"}, NULL);
+ *             tw_schedule(engine, TW_MS(500), &saying, (char[]){"half a second"}, NULL);
  *             sleep(1);
  *             tw_engine_stop(engine, NULL, NULL, TW_NEVER);
  *             return tw_engine_destroy(engine);

@@ -58,7 +58,7 @@ namespace detail
 namespace net = boost::asio;
 using error_code = boost::system::error_code;
 
-/** An operation that waits, as a class that does not depend on the type of the handler. */
+/** A waiting operation. This base class does not depend on the type of its handler. */
 class operation
 {
       public:
@@ -74,7 +74,7 @@ class operation
 
 	void done() noexcept
 	{
-		/* Pairs with is_done. A thread that sees this value uses nothing else of the
+		/* Pairs with is_done. A thread that reads true uses no other member of the
 		 * operation. */
 		ended.store(true, std::memory_order_release);
 	}
@@ -85,7 +85,7 @@ class operation
 	}
 
 	tw_handle handle = TW_HANDLE_NONE;
-	/** The engine's reference, until the timeout has ended. */
+	/** The engine's reference to this object. It is dropped when the timeout has ended. */
 	std::shared_ptr<operation> self;
 	const std::atomic<bool> *context_ends = nullptr;
 
@@ -93,7 +93,7 @@ class operation
 	std::atomic<bool> ended{false};
 };
 
-/** Completes a wait with operation_aborted. False: it was too late. */
+/** Completes a wait with operation_aborted. Returns false if the wait has already ended. */
 inline bool abort_wait(operation &wait) noexcept
 {
 	if (wait.is_done() || tw_cancel(wait.handle) != TW_CANCEL_DONE)
@@ -104,8 +104,8 @@ inline bool abort_wait(operation &wait) noexcept
 
 #ifdef TW_ASIO_SLOTS
 /**
- * The handler's cancellation slot (Boost 1.77 or later) aborts its wait. Like the timer, the slot is
- * used by one thread at a time. It does not keep the wait.
+ * The handler's cancellation slot (Boost 1.77 or later) aborts its wait. Like the timer, the slot
+ * is used by one thread at a time. It holds only a weak reference to the wait.
  */
 template <class Slot> void slot_connect(const Slot &slot, const std::shared_ptr<operation> &wait)
 {
@@ -120,7 +120,7 @@ template <class Slot> void slot_connect(const Slot &slot, const std::shared_ptr<
 }
 #endif
 
-/** All waits of an execution context. The end of the context abandons them. */
+/** Holds all waits of an execution context. When the context ends, it abandons them. */
 class service : public net::execution_context::service
 {
       public:
@@ -309,7 +309,10 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 		other.waits.clear();
 	}
 
-	/** From a timer with another executor, for example one with a default token. */
+	/**
+	 * Constructs from a timer whose executor has another type, such as one with a default
+	 * token.
+	 */
 	template <class Other, class = std::enable_if_t<std::is_convertible_v<Other, Executor>>>
 	basic_waitable_timer(basic_waitable_timer<Clock, Other> &&other)
 	    : executor(other.executor), waits_of(other.waits_of), time(other.time),
@@ -442,7 +445,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
       private:
 	template <class, class> friend class basic_waitable_timer;
 
-	/** Tokens ask it for the executor. */
+	/** Completion tokens ask this object for the executor. */
 	struct initiation {
 		using executor_type = Executor;
 		basic_waitable_timer *timer;
@@ -498,7 +501,7 @@ template <class Clock, class Executor = boost::asio::any_io_executor> class basi
 	std::deque<std::shared_ptr<detail::operation>> waits;
 };
 
-/** A timer by std::chrono::steady_clock, whose time an engine has by default. */
+/** A timer on std::chrono::steady_clock, the time that an engine has by default. */
 using steady_timer = basic_waitable_timer<std::chrono::steady_clock>;
 } // namespace tw::asio
 

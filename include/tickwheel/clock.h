@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file clock.h
- * The clock of an engine: CLOCK_MONOTONIC, unless you give the engine another clock. That may be
- * another clock of the system, or one that you move yourself. docs/clocks.md compares them.
+ * The clock of an engine. It is CLOCK_MONOTONIC, unless you give the engine another clock of the
+ * system, or a virtual clock, which you move yourself. docs/clocks.md compares the clocks.
  *
  * No clock ever steps back, not even between readings of two threads. None of these clocks is the
  * wall clock; wall.h has timeouts that follow the wall clock.
@@ -19,12 +19,12 @@ TW_BEGIN_DECLS
 struct tw_clock;
 struct tw_engine;
 
-/** The time that a clock counts. */
+/** The types of clocks. */
 enum tw_clock_type {
 	/** CLOCK_MONOTONIC, the time of an engine without the option `clock`. It stands still while
 	 * the machine is suspended. */
 	TW_CLOCK_MONOTONIC = 0,
-	/** CLOCK_BOOTTIME, which goes on while the machine is suspended. */
+	/** CLOCK_BOOTTIME, which continues while the machine is suspended. */
 	TW_CLOCK_BOOTTIME = 1,
 	/**
 	 * CLOCK_MONOTONIC_COARSE, which is the cheapest to read, and advances in steps of some
@@ -43,11 +43,11 @@ enum tw_clock_type {
 /**
  * Creates a clock of the system. Any number of engines may use it.
  *
- * A reading may be behind the time that the clock stands for, but never ahead of it. tw_schedule
- * adds the largest possible lag (tw_clock_lag) to every delay, so that no timeout is early. If the
- * time stamp counter cannot be trusted, TW_CLOCK_TSC is CLOCK_MONOTONIC. If the counter proves to
- * be wrong later (for instance because it ran on in a suspend), the clock is CLOCK_MONOTONIC from
- * that moment on. In both cases the log hook gets a message, and tw_clock_type returns
+ * A reading may be behind the true time of the clock, but never ahead of it. tw_schedule adds the
+ * largest possible lag (tw_clock_lag) to every delay, so that no timeout is early. If the time
+ * stamp counter cannot be trusted, TW_CLOCK_TSC is CLOCK_MONOTONIC. If the counter proves to be
+ * wrong later (for instance because it ran on in a suspend), the clock is CLOCK_MONOTONIC from that
+ * moment on. In both cases the log hook gets a message, and tw_clock_type returns
  * TW_CLOCK_MONOTONIC.
  *
  * Units: none.
@@ -131,7 +131,7 @@ TW_API int tw_engine_run_until(struct tw_engine *engine, int64_t until_ns);
 TW_API int64_t tw_clock_now(struct tw_clock *clock);
 
 /**
- * Returns the type of time that the clock counts now.
+ * Returns the type of a clock, as it is now.
  *
  * Units: none.
  * Threads: any.
@@ -145,8 +145,8 @@ TW_API int64_t tw_clock_now(struct tw_clock *clock);
 TW_API int tw_clock_type(struct tw_clock *clock);
 
 /**
- * Returns the lag of a clock: how far a reading may be behind the time that the clock stands for.
- * tw_schedule adds the lag to delays.
+ * Returns the lag of a clock: how far a reading may be behind the clock's true time. tw_schedule
+ * adds the lag to delays.
  *
  * Units: nanoseconds.
  * Threads: any.

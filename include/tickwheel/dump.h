@@ -43,8 +43,8 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
  * Lifetime: `hook` and `context` are used during the call only.
  * Returns: 0 (also if the engine has not started or has stopped: then it is empty, and no
  *   inspection is needed); -ETIMEDOUT: the worker did not begin the inspection in time; -ESHUTDOWN:
- *   there is no worker to do it (it has failed, could not be created, or is handing back timeouts);
- *   -EINVAL (NULL); -ECHILD.
+ *   no worker can inspect the wheel (the worker has failed, could not be created, or is handing
+ *   back timeouts); -EINVAL (NULL); -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_dump(struct tw_engine *engine, tw_dump_hook *hook, void *context,

@@ -3,14 +3,13 @@
  * @file durable.h
  * Timers that outlive the process: a layer above the engine. It is in the library tickwheel-durable
  * (pkg-config tickwheel-durable), which exists if tickwheel was built with the feature `durable`.
- * docs/durable.md has an example, the promises and their prices.
+ * docs/durable.md has an example, the promises and their costs.
  *
  * A timer is a kind (which has a name), a payload of bytes, and a deadline on the wall clock. A
  * program opens a set of timers, which a store keeps. A schedule returns at once; its
  * acknowledgement follows when the timer is in the store. An acknowledged timer runs at least once,
- * unless it is cancelled. That holds after kill -9, too, and after a power loss if the store's
- * level (enum tw_durable_level) includes it. A timer that ends before it is stored is never
- * written.
+ * unless it is cancelled: also after kill -9, and after a power loss if the store's level (enum
+ * tw_durable_level) includes it.
  *
  * Codes besides those of error.h:
  *
@@ -78,8 +77,8 @@ struct tw_durable_self {
  * The callback of a timer. Runs where the engine's callbacks run: on the worker, or in an executor.
  *
  * Returns one of these. TW_RETRY_DONE: the timer ends. TW_DURABLE_NEXT: the timer is periodic, and
- * runs again at `*self->next_due_ns`. TW_RETRY_AGAIN: it runs again after the next delay of the
- * kind's schedule. TW_RETRY_GIVE_UP, or any other number: it becomes a dead letter.
+ * runs again at `*self->next_due_ns`. TW_RETRY_AGAIN: the timer runs again after the next delay of
+ * the kind's schedule. TW_RETRY_GIVE_UP, or any other number: the timer becomes a dead letter.
  * TW_RETRY_PENDING: tw_durable_complete reports the result later, or has reported it already.
  * `payload` is valid during the run.
  */
@@ -87,25 +86,18 @@ typedef int tw_durable_run(const struct tw_durable_self *self, const void *paylo
 
 /** Bits of a kind's `flags`. */
 enum tw_durable_kind_flag {
-	/**
-	 * A run begins only when its start is in the store. If the process dies after that, the
-	 * timer becomes a dead letter at the next open, and does not run again. So each run must
-	 * wait for one commit.
-	 */
+	/** A run begins only when its start is in the store, so it waits for one commit. If the
+	 * process dies after that, the timer becomes a dead letter at the next open, and does not
+	 * run again. */
 	TW_DURABLE_KIND_AT_MOST_ONCE = 1,
-	/**
-	 * Deadlines count elapsed time, including the time of suspends (CLOCK_BOOTTIME). A step of
-	 * the wall clock neither moves these deadlines nor delays these runs. If a call or a run
-	 * sets a deadline on the wall clock, the set converts it to elapsed time at once. Deadlines
-	 * that the set reports are converted back, with the wall clock as it is now. After a
-	 * reboot, the set reads from the wall clock how long the machine was off. Do not change
-	 * this bit while the store has timers of the kind.
-	 */
+	/** Deadlines count elapsed time (CLOCK_BOOTTIME, so suspends count). A step of the wall
+	 * clock neither moves these deadlines nor delays these runs. Calls still take and report
+	 * times of the wall clock: docs/durable.md says how the set converts them, and what happens
+	 * after a reboot. Do not change this bit while the store has timers of the kind. */
 	TW_DURABLE_KIND_ELAPSED = 2,
 };
 
-/** The common part of all timers of one kind. It must stay unchanged and alive until the set is
- * closed. */
+/** The common part of a kind's timers. Must stay unchanged and alive until the set is closed. */
 struct tw_durable_kind {
 	/** sizeof(struct tw_durable_kind). */
 	uint32_t size;
@@ -130,13 +122,11 @@ struct tw_durable_kind {
 	/** If a timer is late by more than this, by the wall clock, the set calls the option
 	 * `overdue` instead of `run`. In nanoseconds; 0: no bound. */
 	uint64_t overdue_max_ns;
-	/**
-	 * How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
+	/** How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
 	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
 	 * after this wait. The wait ends early if the timer's run does not end at once, and with
 	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. If the value is
-	 * 0, or less than the set's `window_ns`, the timer waits for one window.
-	 */
+	 * 0, or less than the set's `window_ns`, the timer waits for one window. */
 	uint64_t linger_ns;
 };
 
@@ -153,28 +143,25 @@ struct tw_durable_ack {
 	void *context;
 	/** An enum tw_durable_outcome. */
 	int32_t outcome;
-	/** 0, or a negative code. -EIO comes with TW_DURABLE_UNKNOWN. -ENOSPC: the store is full
-	 * and has rejected the timer. */
+	/** 0, or a negative code: -EIO with TW_DURABLE_UNKNOWN, -ENOSPC if the store was full. */
 	int32_t status;
 };
 
-/** Receives acknowledgements on the set's thread, in the order of the commits. It must not block.
- * Calls that wait for the store, such as tw_durable_flush and tw_durable_find, return -EDEADLK in
- * it. */
+/** Receives acknowledgements on the set's thread, in the order of the commits. Must not block. In
+ * this hook the calls that wait for the store, such as tw_durable_flush, return -EDEADLK. */
 typedef void tw_durable_acked(void *context, const struct tw_durable_ack *acks, size_t count);
 
-/** The states of a set. If several hold at once, the set reports the one that forbids most, in the
- * order FAILED, CLOCK_STEPPED, CUT, FULL, SLOW. */
+/** The states of a set. If several hold at once, the set reports the state that forbids most, in
+ * the order FAILED, CLOCK_STEPPED, CUT, FULL, SLOW. */
 enum tw_durable_state {
 	TW_DURABLE_STATE_OPEN = 0,
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
 	 * Close the set, and open it again. */
 	TW_DURABLE_STATE_FAILED = 1,
-	/** The wall clock has jumped forward by more than `clock_step_max_ns`. No run begins until
-	 * tw_durable_resume with a NULL kind accepts the new time. */
+	/** The wall clock has stepped forward by more than `clock_step_max_ns`. No run begins until
+	 * the clock comes back, or tw_durable_resume with a NULL kind accepts the new time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
-	/** The store has no space left, and rejects new timers. The ends of timers are still
-	 * written. */
+	/** The store is full, and rejects new timers. The ends of timers are still written. */
 	TW_DURABLE_STATE_FULL = 3,
 	/** The log of the store is longer than `log_bytes_max`, because another process still reads
 	 * an old state of the store. A schedule returns -EAGAIN. Timers still run and end. */
@@ -197,8 +184,7 @@ struct tw_durable_options {
 	struct tw_durable_store store;
 	/** The least level that the store must keep, an enum tw_durable_level; default: DISK. */
 	uint32_t level;
-	/** The most operations in one commit, 1 to 1,000,000; default 10,000. A shared store takes
-	 * 4,000 at most. */
+	/** The most operations of a commit, 1 to 1,000,000 (shared: 4,000); default 10,000. */
 	uint32_t batch_max;
 	/** How long a commit waits, after its first change, for more changes; in nanoseconds.
 	 * Default 2 ms, at most 60 s. 0: a commit begins as soon as the one before has ended. */
@@ -219,13 +205,12 @@ struct tw_durable_options {
 	uint64_t near_bytes_max;
 	/** The most bytes of a payload; default 4,096, at most 1 MiB. */
 	uint32_t payload_max;
-	/** How many overdue timers run each second: those that became due while the set was closed,
-	 * or by a step of the wall clock. 1 or more, default 10,000. */
+	/** How many timers run each second, in the order of their deadlines, if they became due
+	 * while the set was closed or by a step of the wall clock. 1 or more, default 10,000. */
 	uint32_t catch_up_per_s;
 	/** The most dead letters: if there are more, the oldest are removed for good. 0: no bound. */
 	uint64_t dead_max;
-	/** How long the store keeps a dead letter, in nanoseconds of the wall clock; at most
-	 * INT64_MAX. 0: for ever. */
+	/** How long a dead letter is kept, in ns of the wall clock, up to INT64_MAX. 0: for ever. */
 	uint64_t dead_keep_ns;
 	/** The most bytes of a log that the store cannot shorten. If the log is longer, the state
 	 * is TW_DURABLE_STATE_SLOW. Default 1 GiB. 0: no bound. The set checks it once a second. */
@@ -233,9 +218,8 @@ struct tw_durable_options {
 	/** A run that begins later than this after its deadline is counted in `late` of struct
 	 * tw_durable_stats. In nanoseconds; default 1 s. 0: no run is counted. */
 	uint64_t late_ns;
-	/** If the wall clock steps forward by more than this, no run begins until the clock comes
-	 * back, or tw_durable_resume accepts the step. In nanoseconds, 1 s or more; default 1
-	 * day. */
+	/** If the wall clock steps forward by more than this, no run begins
+	 * (TW_DURABLE_STATE_CLOCK_STEPPED). In nanoseconds, 1 s or more; default 1 day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
 	tw_durable_acked *acked;
@@ -245,7 +229,7 @@ struct tw_durable_options {
 	 * `error` is 0 or a negative code. NULL: not called. */
 	void (*state)(void *context, int state, int error);
 	/** Called instead of `run` for a timer that is too late (`overdue_max_ns` of its kind), on
-	 * the same thread. Its result counts as that of the run. NULL: such timers are only
+	 * the same thread. The hook's result counts as that of the run. NULL: such timers are only
 	 * counted, and end. */
 	int (*overdue)(void *context, const struct tw_durable_self *self, const void *payload,
 		       size_t bytes);
@@ -313,8 +297,7 @@ struct tw_durable_info {
 TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options, size_t size);
 
 /**
- * Opens a set of timers on an engine, and reads the timers that are due soon. Overdue timers run in
- * the order of their deadlines, `catch_up_per_s` of them each second.
+ * Opens a set of timers on an engine, and reads the timers that are due soon.
  *
  * Units: `count`, how many kinds: 1 to 1,024.
  * Threads: any.
@@ -353,9 +336,8 @@ TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_n
 
 /**
  * Schedules a timer. The call returns at once: the timer is staged in memory, and an
- * acknowledgement follows when it is stored. A crash before the acknowledgement may lose the timer.
- * The timer may also run before it, unless it has a key, or its kind has
- * TW_DURABLE_KIND_AT_MOST_ONCE.
+ * acknowledgement follows when it is stored. Before the acknowledgement a crash may lose the timer.
+ * The timer may also run before, unless it has a key, or its kind has TW_DURABLE_KIND_AT_MOST_ONCE.
  *
  * The outcome in the acknowledgement is DONE, ABSORBED (the timer ended before it was stored),
  * PRESENT, or UNKNOWN. The `status` is -EIO with UNKNOWN, and -ENOSPC if the store was full. If a
@@ -364,7 +346,7 @@ TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_n
  * Units: those of struct tw_durable_spec.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free, but for memory; a system call if the set's thread sleeps.
+ * Progress: lock-free, except that it allocates memory; a system call if the set's thread sleeps.
  * Lifetime: `spec` during the call, its kind until tw_durable_close.
  * Returns: 0 and `*ret_id` (may be NULL); -EINVAL (NULL, a kind that the set does not have, flags,
  *   a payload or key of NULL with bytes, TW_NEVER); -ERANGE (a delay so long that the deadline does
@@ -399,10 +381,9 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
  *
  * | result               | meaning                                                              |
  * |----------------------|----------------------------------------------------------------------|
- * | TW_DURABLE_ABSORBED  | the timer never ran, and will never be stored                        |
- * |                      | no acknowledgement of the cancel follows                             |
+ * | TW_DURABLE_ABSORBED  | never ran, and will never be stored; no acknowledgement follows      |
  * | TW_DURABLE_DONE      | the timer never ran, and will not run in this process                |
- * |                      | the acknowledgement follows when this is durable                     |
+ * |                      | the acknowledgement follows when the cancel is durable               |
  * | TW_DURABLE_ATTEMPTED | like DONE, but an earlier attempt has run                            |
  * | TW_DURABLE_RUNNING   | too late, and no acknowledgement follows                             |
  * |                      | if the run returns TW_RETRY_AGAIN, the timer runs again              |
@@ -416,7 +397,7 @@ TW_BESIDE_API int tw_durable_schedule_many(struct tw_durable *durable,
  * Units: none.
  * Threads: any.
  * In callback: yes; for the callback's own timer it returns TW_DURABLE_RUNNING.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: ids stay valid for ever.
  * Returns: an enum tw_durable_outcome; -EINPROGRESS; -EINVAL (NULL, an id of zeros); -ENOMEM; -EIO;
  *   -ESHUTDOWN; -ECHILD.
@@ -432,7 +413,7 @@ TW_BESIDE_API int tw_durable_cancel(struct tw_durable *durable, struct tw_durabl
  * Units: `bytes`, 1 to 255.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: `key` during the call.
  * Returns: -EINPROGRESS, and the acknowledgement has the outcome; -EINVAL; -EMSGSIZE; -ENOMEM;
  *   -EIO; -ESHUTDOWN; -ECHILD.
@@ -448,7 +429,7 @@ TW_BESIDE_API int tw_durable_cancel_key(struct tw_durable *durable, const void *
  * Threads: any.
  * In callback: yes. For the callback's own timer the acknowledgement says RUNNING; return
  *   TW_DURABLE_NEXT instead.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: as tw_durable_cancel.
  * Returns: -EINPROGRESS, and the acknowledgement says DONE, RUNNING or ABSENT; -EINVAL; -ENOMEM;
  *   -EIO; -ESHUTDOWN; -ECHILD.
@@ -558,7 +539,7 @@ TW_BESIDE_API int tw_durable_pause(struct tw_durable *durable, const struct tw_d
  * Units: none.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: none.
  * Returns: 0; -EINVAL; -ENOMEM; -ECHILD.
  * Since: 0.1.0.
@@ -584,12 +565,12 @@ TW_BESIDE_API int tw_durable_dead_list(struct tw_durable *durable, struct tw_dur
 
 /**
  * Makes a dead letter a timer again, under its id, but without its key. Its attempts are counted
- * anew from 0.
+ * again from 0.
  *
  * Units: `due_ns`, nanoseconds since 1970; not TW_NEVER.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: none.
  * Returns: -EINPROGRESS, and the acknowledgement says DONE or ABSENT; -EINVAL; -ENOMEM; -EIO;
  *   -ESHUTDOWN; -ECHILD.
@@ -604,7 +585,7 @@ TW_BESIDE_API int tw_durable_dead_revive(struct tw_durable *durable, struct tw_d
  * Units: none.
  * Threads: any.
  * In callback: yes.
- * Progress: lock-free, but for memory.
+ * Progress: lock-free, except that it allocates memory.
  * Lifetime: none.
  * Returns: as tw_durable_dead_revive.
  * Since: 0.1.0.

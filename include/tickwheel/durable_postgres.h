@@ -47,7 +47,7 @@ struct tw_durable_postgres_options {
 	const char *schema;
 	/** A name for this process, which people can read in the table `session`. Default "". */
 	const char *name;
-	/** If a process does not reach the server for so long, other processes take over its
+	/** If a process does not reach the server for this time, other processes take over its
 	 * timers. In nanoseconds; 1 s to 1 hour, default 10 s. All processes should have the same
 	 * value. */
 	uint64_t session_ns;

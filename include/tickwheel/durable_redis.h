@@ -11,7 +11,7 @@
  * | code          | meaning                                                                     |
  * |---------------|-----------------------------------------------------------------------------|
  * | -ECONNREFUSED | no server answers at this address                                           |
- * | -EACCES       | the server rejects the user or the password, permits too little, or does not say what it keeps |
+ * | -EACCES       | the server rejects the user or the password, permits too little, or permits no CONFIG GET while `level` is 0 |
  * | -ENOTSUP      | the server is older than 6.2, part of a cluster, or may evict keys, or keeps a lower level or another format |
  * | -EUCLEAN      | the keys are not as the library made them                                   |
  * | -ENOENT       | the server was emptied while the set was open: all timers are gone          |
@@ -51,7 +51,7 @@ struct tw_durable_redis_options {
 	const char *prefix;
 	/** A name for this process, for people who inspect the server. Default "". */
 	const char *name;
-	/** If a process does not reach the server for so long, other processes take over its
+	/** If a process does not reach the server for this time, other processes take over its
 	 * timers. In nanoseconds; 1 s to 1 hour, default 10 s. All processes should have the same
 	 * value. */
 	uint64_t session_ns;
@@ -72,8 +72,8 @@ struct tw_durable_redis_options {
 	 * Makes a connection that is authenticated and has selected its database. Use it for TLS,
 	 * for example, or to find the present master of several servers. The store calls it for two
 	 * connections, and again whenever one broke, on the same threads as `notice`. It should
-	 * give up after some seconds. The library frees the connection with redisFree. If it is
-	 * set, `address` is not used. NULL: the library connects to `address`.
+	 * give up after some seconds. The library frees the connection with redisFree. If `connect`
+	 * is set, `address` is not used. NULL: the library connects to `address`.
 	 */
 	struct redisContext *(*connect)(void *context);
 	void *connect_context;

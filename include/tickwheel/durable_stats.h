@@ -88,9 +88,9 @@ enum tw_durable_measurement {
 	/** The duration of a transaction of the store, including the tries while the store was
 	 * busy. */
 	TW_DURABLE_MEASUREMENT_COMMIT = 0,
-	/** From a schedule to the acknowledgement that the timer is stored. It is measured by the
-	 * wall clock, or by elapsed time if the kind counts that. So a step of the wall clock in
-	 * between falsifies it. */
+	/** From a schedule to the acknowledgement that the timer is stored. The time is measured by
+	 * the wall clock, so it is wrong if the clock steps meanwhile. Kinds that count elapsed
+	 * time use elapsed time instead. */
 	TW_DURABLE_MEASUREMENT_ACK = 1,
 	/** From the deadline to the beginning of the run, on the clock of the kind. */
 	TW_DURABLE_MEASUREMENT_LATENESS = 2,
@@ -145,7 +145,7 @@ TW_BESIDE_API int tw_durable_histogram_get(struct tw_durable *durable, uint32_t 
  * process in one call. In Prometheus' format the label is `set`, the metrics begin with
  * tickwheel_durable_, and the state is one sample of 0 or 1 for each state.
  *
- * Units: `format`: an enum tw_print_format, TW_PRINT_PERCENTILES excepted.
+ * Units: `format`: an enum tw_print_format, except TW_PRINT_PERCENTILES.
  * Threads: any.
  * In callback: yes.
  * Progress: that of the hook, which is called with at most 512 bytes at a time.

@@ -58,7 +58,7 @@ enum tw_durable_level {
 struct tw_durable_row {
 	struct tw_durable_id id;
 	/** The deadline: nanoseconds since 1970, by the wall clock. If the kind counts elapsed
-	 * time, the steps of the wall clock are left out. */
+	 * time, this clock leaves out the steps of the wall clock. */
 	int64_t due_ns;
 	/** The number of the last attempt that is known to have begun; 0: none. */
 	uint64_t attempt;
@@ -130,8 +130,9 @@ struct tw_durable_op {
 	 * names for them. */
 	struct tw_durable_row row;
 	/** Shared stores only: the session under which the set has the timer in memory; 0: the set
-	 * does not have it in memory. The store executes a START only if this is still its session,
-	 * and that session has claimed the timer. A BURY is always the end of a run. */
+	 * does not have it in memory. The store executes a START only if `fence` is still the
+	 * store's session, and this session has claimed the timer. A BURY is always the end of a
+	 * run. */
 	uint64_t fence;
 	/** Bits of enum tw_durable_op_flag. */
 	uint32_t flags;
@@ -170,7 +171,7 @@ struct tw_durable_session {
 	 * one. */
 	uint32_t cut;
 	uint32_t reserved;
-	/** A time of CLOCK_BOOTTIME. From it on, no run may begin. */
+	/** From this time of CLOCK_BOOTTIME on, no run may begin. */
 	int64_t until_ns;
 	/** The server's clock minus CLOCK_BOOTTIME. */
 	int64_t wall_ns;
@@ -184,7 +185,7 @@ struct tw_durable_session {
 
 /** Receives a row, which is valid during the call. Returns 0 to continue. In a claim it may return
  * 1: the set does not need the timer, and the store ends the claim of that timer. A negative code
- * ends the walk, and the function that walks returns this code. */
+ * ends the iteration, and the store's function returns this code. */
 typedef int tw_durable_give(void *to, const struct tw_durable_row *row);
 
 /** Bits of the `flags` of a store's functions. */

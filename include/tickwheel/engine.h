@@ -39,13 +39,13 @@ enum tw_engine_flags {
 	/**
 	 * Timeouts that are due at the same time run in the order of deadlines, also inside a tick
 	 * and after a stall. Timeouts of one thread with equal deadlines run in the order in which
-	 * the thread scheduled them. A reschedule counts as scheduling anew if the engine's own
+	 * the thread scheduled them. A reschedule counts as a new schedule if the engine's own
 	 * thread makes it: a loop's owner, or a callback on the worker. If another thread
-	 * reschedules a timeout, its place among equal deadlines is undefined. There is no order
-	 * for timeouts that reach the wheel after their tick (see tw_schedule_at), nor for timeouts
-	 * whose ordering needs memory that is not there. The flag needs 161 KiB more, which are
-	 * touched only as they are needed, and O(1) work for each due timeout. Schedules by other
-	 * threads use a queue that costs more. An engine with TW_ENGINE_LOOP always has this order.
+	 * reschedules a timeout, its place among equal deadlines is undefined. Timeouts that reach
+	 * the wheel after their tick (see tw_schedule_at) have no order. The same holds if no
+	 * memory can be allocated for the ordering. The flag needs 161 KiB more, which are touched
+	 * only as they are needed, and O(1) work for each due timeout. Schedules by other threads
+	 * use a queue that costs more. An engine with TW_ENGINE_LOOP always has this order.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** The engine has no worker thread, and the program's event loop polls it (loop.h). The
@@ -61,15 +61,16 @@ enum tw_engine_flags {
 /** What happens to an expired timeout that the dispatch hook does not accept (option
  * `rejection`). */
 enum tw_rejection {
-	/** Its callback runs on the worker. */
+	/** The timeout's callback runs on the worker. */
 	TW_REJECTION_RUN = 0,
 	/**
-	 * It is pending again, and expires again at the next tick. Then the dispatch hook receives
-	 * it again. Until then it can be cancelled and rescheduled, and stop hands it back. Its
-	 * deadline stays the same, so the bound on lateness (`late_ns`) still applies to it.
+	 * The timeout is pending again, and expires again at the next tick. Then the dispatch hook
+	 * receives it again. Until then it can be cancelled and rescheduled, and stop hands it
+	 * back. Its deadline stays the same, so the bound on lateness (`late_ns`) still applies to
+	 * it.
 	 */
 	TW_REJECTION_REQUEUE = 1,
-	/** It goes to the drop hook, and its callback does not run. */
+	/** The timeout goes to the drop hook, and its callback does not run. */
 	TW_REJECTION_DROP = 2,
 };
 
@@ -228,7 +229,7 @@ struct tw_options {
 	/**
 	 * The clock, which must outlive the engine. NULL: the time of CLOCK_MONOTONIC. If a tick is
 	 * 100 us or longer, the engine reads this time from the processor's time stamp counter,
-	 * provided that the counter can be trusted. The time so read may be up to 8 us behind
+	 * provided that the counter can be trusted. Such a reading may be up to 8 us behind
 	 * CLOCK_MONOTONIC, but never ahead of it. So no timeout is early by CLOCK_MONOTONIC, but
 	 * see tw_engine_now. Default NULL.
 	 */
@@ -411,10 +412,11 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * No callback is interrupted, and none runs after stop has returned 0. By then each timeout that
  * was scheduled successfully has expired, been cancelled, or been handed back.
  *
- * In loop mode (loop.h defines brackets) the call does the work itself if no bracket is open, or if
- * the caller is in the bracket. If another thread is in a bracket, the call waits for that thread,
- * whose next poll or stop does the work. If that thread ends its bracket instead, the call does the
- * work. After -ETIMEDOUT the caller's bracket stays open, and the next stop continues.
+ * In loop mode (loop.h defines brackets) the call does the worker's work itself if no bracket is
+ * open, or if the caller is in the bracket. If another thread is in a bracket, the call waits for
+ * that thread, whose next poll or stop does the work. If that thread ends its bracket instead, the
+ * call does the work. After -ETIMEDOUT the caller's bracket stays open, and the next stop
+ * continues.
  *
  * Concurrent and repeated stops wait for the same end. Only the hook of the first one is called.
  *
@@ -538,8 +540,8 @@ TW_API int tw_engine_state(struct tw_engine *engine);
 
 /**
  * Looks for runs that take longer than the option `slow_ns` allows. It counts those that no thread
- * has noticed yet, and reports them to the hook. Meant for a health check: if no other call is made
- * on the engine, no other thread looks for slow runs.
+ * has noticed yet, and reports them to the hook. Meant for a health check: threads look for slow
+ * runs only in calls on the engine, and there may be no other call.
  *
  * Units: runs.
  * Threads: any, concurrently.

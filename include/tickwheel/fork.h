@@ -101,7 +101,7 @@ TW_API int tw_fork_reinit(struct tw_engine *engine, uint64_t flags);
 TW_API int tw_fork_handlers_enable(void);
 
 /**
- * Returns how many forks lie between this process and the one that created the first engine. A
+ * Returns how many forks lie between this process and the process that created the first engine. A
  * layer above the engine can store this number, and compare it later to find out whether it runs in
  * a forked child. It cannot rely on -ECHILD for this, because calls on an engine that was taken
  * over no longer return it.

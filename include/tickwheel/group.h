@@ -50,9 +50,9 @@ enum tw_group_rule {
 
 /** Bits of the option `flags`. */
 enum tw_group_flags {
-	/** Each worker may run only on the CPUs to which its engine belongs. Allowed with
-	 * TW_GROUP_BY_CPU and TW_GROUP_BY_NODE, but not in loop mode, and not if `engine` sets a
-	 * CPU set or a thread hook. */
+	/** Each worker may run only on the CPUs of its engine. Allowed with TW_GROUP_BY_CPU and
+	 * TW_GROUP_BY_NODE, but not in loop mode, and not if `engine` sets a CPU set or a thread
+	 * hook. */
 	TW_GROUP_PINNED = 1,
 	/** The first schedule to an engine starts it, and not tw_group_create. */
 	TW_GROUP_LAZY = 2,

@@ -104,8 +104,8 @@ typedef int64_t tw_keyed_callback(const struct tw_keyed_self *self, void *arg);
  */
 typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end);
 
-/** The common part of all entries of one kind. It must stay unchanged and alive as long as any
- * entry of the kind has not ended. */
+/** The common part of all entries of one kind. It must stay unchanged and alive until all entries
+ * of the kind have ended. */
 struct tw_keyed_kind {
 	/** sizeof(struct tw_keyed_kind). */
 	uint32_t size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file log.h
- * Messages of the library. It never prints: a program that wants its messages sets a hook.
+ * Messages of the library. The library never prints them: a program that wants its messages sets a
+ * hook.
  */
 #ifndef TICKWHEEL_LOG_H
 #define TICKWHEEL_LOG_H

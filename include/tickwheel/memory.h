@@ -31,12 +31,12 @@ struct tw_allocator {
  * Sets the allocator of the process; NULL sets the built-in one (mmap, with huge pages if the
  * system allows them) again.
  *
- * It serves all later allocations: slabs of timeouts and of slot entries, engines, wheels. An
- * engine uses the allocator that it was created with to allocate and give back its wheel and its
- * rings. A thread that schedules or cancels on an engine gets a ring of 8 KiB at its first call. If
- * the thread outruns the worker, the ring grows to 520 KiB, and it shrinks again after a long calm.
- * If there is no memory for a ring, or for a larger one, the engine works without it, a little
- * slower.
+ * The allocator serves all later allocations: slabs of timeouts and of slot entries, engines,
+ * wheels. An engine uses the allocator that it was created with to allocate and give back its wheel
+ * and its rings. A thread that schedules or cancels on an engine gets a ring of 8 KiB at its first
+ * call. If the thread outruns the worker, the ring grows to 520 KiB, and it shrinks again after a
+ * long calm. If there is no memory for a ring, or for a larger one, the engine works without it, a
+ * little slower.
  *
  * Units: bytes.
  * Threads: any. `allocate` and `release` run on the workers and in any thread that schedules or

@@ -65,8 +65,8 @@ struct tw_period {
 	 * Jitter: each run, including the first one, is delayed by a random part of its interval.
 	 * This field is the largest such part, in parts per million, at most 1,000,000. The
 	 * interval of the first run counts as one period. The delay is uniformly distributed, and
-	 * chosen anew for each run. It does not shift later runs, because they are counted from the
-	 * time without jitter. 0: no jitter.
+	 * chosen again for each run. It does not shift later runs, because they are counted from
+	 * the time without jitter. 0: no jitter.
 	 */
 	uint32_t jitter_ppm;
 	/** Must be 0. */

@@ -46,7 +46,7 @@ struct tw_reading {
  * Pass all engines of a process in one call, because in the format of Prometheus a metric may
  * appear only once, with a label for each engine. The call allocates nothing and takes no lock.
  *
- * Units: `format`: an enum tw_print_format, TW_PRINT_PERCENTILES excepted.
+ * Units: `format`: an enum tw_print_format, except TW_PRINT_PERCENTILES.
  * Threads: any.
  * In callback: yes.
  * Progress: that of the hook, which is called with at most 512 bytes at a time.

@@ -122,8 +122,8 @@ enum tw_retry_jitter {
 	TW_RETRY_JITTER_FULL = 100,
 };
 
-/** The delays between attempts. It must stay unchanged and alive as long as any task that uses it
- * has not ended. */
+/** The delays between attempts. It must stay unchanged and alive until all tasks that use it have
+ * ended. */
 struct tw_retry_schedule {
 	/** sizeof(struct tw_retry_schedule). */
 	uint32_t size;
@@ -162,8 +162,8 @@ struct tw_retry_schedule {
 	{ (uint32_t)sizeof(struct tw_retry_schedule), 0, (form), 0, NULL, 0, 0, 0, 0 }
 /* clang-format on */
 
-/** The common part of all tasks of one kind. It must stay unchanged and alive as long as any task
- * of the kind has not ended. */
+/** The common part of all tasks of one kind. It must stay unchanged and alive until all tasks of
+ * the kind have ended. */
 struct tw_retry_kind {
 	/** sizeof(struct tw_retry_kind). */
 	uint32_t size;

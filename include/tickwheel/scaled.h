@@ -77,8 +77,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_scaled_schedule(struct tw_scaled *scaled,
 						  struct tw_handle *ret_handle);
 
 /**
- * Restarts a pending timeout: its delay begins anew now. Meant for idle timeouts, when a connection
- * is used.
+ * Restarts a pending timeout: its delay begins again now. Meant for idle timeouts, when a
+ * connection is used.
  *
  * The call is one compare-and-swap, and wakes no thread. So it is cheap enough to be made for each
  * request.

@@ -106,8 +106,8 @@ enum tw_kind_flag {
 };
 
 /**
- * The common part of all timeouts of one kind. It must stay unchanged and alive as long as any
- * timeout of the kind has not ended.
+ * The common part of all timeouts of one kind. It must stay unchanged and alive until all timeouts
+ * of the kind have ended.
  */
 struct tw_kind {
 	/** sizeof(struct tw_kind); TW_KIND sets it. */
@@ -121,8 +121,9 @@ struct tw_kind {
 	tw_finaliser *finaliser;
 	/**
 	 * How much later than its deadline a timeout of this kind may fire, so that one wake-up of
-	 * the worker serves several. Among the ticks in this range the engine chooses one that
-	 * other timeouts are likely to use, too. Nanoseconds, below 2^63; 0: as soon as possible.
+	 * the worker serves several timeouts. Among the ticks in this range the engine chooses one
+	 * that other timeouts are likely to use, too. Nanoseconds, below 2^63; 0: as soon as
+	 * possible.
 	 */
 	uint64_t slack_ns;
 	/** A pointer of the program's own, the same for all timeouts of the kind. A callback reads
@@ -434,7 +435,7 @@ struct tw_run {
 	void *arg;
 	/** The deadline of this run, in the engine's time. */
 	int64_t deadline_ns;
-	/** How late it is now: the engine's time at the call of tw_run_get, minus
+	/** How late the run is now: the engine's time at the call of tw_run_get, minus
 	 * `deadline_ns`. */
 	int64_t late_ns;
 };

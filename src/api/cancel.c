@@ -49,14 +49,14 @@ struct victim {
 	struct twi_worker *worker;
 	const struct tw_kind *kind;
 	void *arg;
-	uint64_t count; /* the cancel's number in its lane, or 0 if the worker has nothing to do */
+	uint64_t count; /* number of this cancel in its lane; 0: the worker has no work */
 };
 
 /*
  * Does the work that follows a successful swap, unless the timeout was in the calling thread's own
  * wheel. `state`: the state before the swap. `quick`: the timeout was in a ring, the lane is the
- * thread's own, the stock has room, and the engine has no limit. Returns the cancel's number in its
- * lane, or 0 if the worker has nothing to do.
+ * thread's own, the stock has space, and the engine has no limit. Returns the number of this cancel
+ * in its lane, or 0 if it leaves the worker no work.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, struct twi_lane *lane,
 						 struct twi_thread *thread, struct tw_handle handle,
@@ -101,10 +101,10 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 
 	while (twi_word_same(*word, handle.generation) && twi_word_pending(*word)) {
 		/*
-		 * If it is true, stop's sweep has begun: the sweep frees the cancelled nodes that
-		 * it finds, and no thread reads the queue any more. RELAXED: the finisher (the
-		 * thread that completes stop) either set the flag before this RCU section, or sets
-		 * it and then waits until the section ends (E10).
+		 * If `sweeping` is true, stop's sweep has begun: the sweep frees the cancelled
+		 * nodes that it finds, and no thread reads the queue any more. RELAXED: the
+		 * finisher (the thread that completes stop) either set the flag before this RCU
+		 * section, or sets it and then waits until the section ends (E10).
 		 */
 		bool sweeping = twi_load_relaxed(&worker->sweeping);
 
@@ -293,7 +293,7 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 	struct twi_worker *worker;
 	bool won = false;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	/*
 	 * E4: the worker that is read here belongs to our timeout only if the swap succeeds, as in
 	 * victim_cancel.
@@ -314,7 +314,9 @@ static TWI_COLD bool run_cancel(struct tw_handle handle, const struct twi_thread
 		TWI_PROBE4(cancel, worker, node, handle.generation, TWI_PROBE_RUNNING);
 		struct twi_lane *lane = twi_lane_made_of(worker, thread);
 
-		/* The returned number is not needed, because the worker has nothing to do. */
+		/*
+		 * The returned number is not needed, because this cancel leaves the worker no work.
+		 */
 		(void)twi_lane_end_count_as(lane, &lane->stopped_count, 1);
 	}
 	twi_rcu_leave();
@@ -384,7 +386,7 @@ static TWI_NOINLINE int any_cancel(struct tw_handle handle)
 }
 
 /*
- * Returns whether the timeout is fresh and its cancel is short: the stock has room for the node,
+ * Returns whether the timeout is fresh and its cancel is short: the stock has space for the node,
  * the engine has no limit, and the kind has no finaliser.
  */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
@@ -441,7 +443,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	struct twi_worker *worker;
 	uint64_t word = handle.generation;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*

@@ -144,8 +144,8 @@ static inline void ring_cancelled(struct sweep *sweep, size_t count)
 }
 
 /*
- * Returns how many units begin within the last `count` cancels. `last` is the lane's number of the
- * last one.
+ * Returns how many units begin within the last `count` cancels. `last` is the number of the last
+ * cancel in its lane.
  */
 static inline uint32_t units_begun(uint64_t last, uint64_t count)
 {
@@ -194,7 +194,9 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 	batch->at += count;
 }
 
-/* Returns whether the word has this generation and state, and no mark bit except rescheduled. */
+/*
+ * Returns whether the state word has this generation and state, and no mark bit except rescheduled.
+ */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {
 	return ((word ^ generation) & ~TWI_WORD_RESCHEDULED) == state;

@@ -91,8 +91,8 @@ static void stopped_join(struct tw_engine *engine)
 	if (pthread_equal(engine->thread, pthread_self()) != 0)
 		return;
 	/*
-	 * RELAXED: decides only which thread joins. The stop before it has acquired the data that
-	 * the join reads.
+	 * RELAXED: decides only which thread joins. The stop that comes before this step has
+	 * acquired the data that the join reads.
 	 */
 	if (!twi_cas_relaxed(&engine->join_claimed, &claimed, true))
 		return;
@@ -137,7 +137,7 @@ static bool being_taken_over(const struct tw_engine *engine)
 
 static bool seat_taken(const struct twi_seat *seat)
 {
-	/* E151: if the seat is free, acquires its previous owner's last use of it. */
+	/* E151: if the seat is free, acquires everything that its previous owner did with it. */
 	return twi_load_acquire(&seat->owner) != NULL && seat->fork_epoch == twi_fork_epoch;
 }
 

@@ -306,8 +306,8 @@ static int swept_reschedule(struct tw_handle handle, int64_t deadline_ns)
 
 /*
  * Continues a reschedule in which the short path has changed nothing. Either the deadline is
- * earlier, or the timeout belongs to the caller's other engine (wheel_of names only one), or the
- * reschedule has failed.
+ * earlier, or the timeout belongs to another engine that the caller owns (wheel_of names only one),
+ * or the reschedule has failed.
  */
 static TWI_COLD int other_way(struct tw_handle handle, int64_t deadline_ns, int outcome)
 {
@@ -344,7 +344,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 	}
 	if (twi_thread_self.wheel_of != NULL && own_reschedule(handle, delay_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	outcome = postpone_by(handle, delay_ns, &deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))
@@ -400,7 +400,7 @@ static TWI_NOINLINE int any_reschedule_at(struct tw_handle handle, int64_t deadl
 		return owned_reschedule(handle, deadline_ns);
 	if (own_change(handle, &twi_thread_self, deadline_ns))
 		return TW_RESCHEDULE_DONE;
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	outcome = postpone(handle, deadline_ns);
 	twi_rcu_leave();
 	if (TWI_LIKELY(outcome == TW_RESCHEDULE_DONE))

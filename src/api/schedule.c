@@ -119,8 +119,8 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 /*
  * Pushes a producer's timeout. Must be called inside an RCU section in which the engine was seen to
  * accept, after every check that could reject the timeout. `marks`: bits of its state word in
- * addition to the state. `quick`: the lane is the thread's own, and its ring has room. Returns how
- * many timeouts the lane has accepted so far.
+ * addition to the state. `quick`: the lane is the thread's own, and its ring has a free entry.
+ * Returns how many timeouts the lane has accepted so far.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
 					   struct tw_handle handle, uint64_t marks,
@@ -240,7 +240,7 @@ static inline uint64_t local_state(const struct tw_kind *kind)
  * Inserts a timeout that the worker's own thread schedules, after every check that could reject it.
  * Needs no RCU section, because only this thread can complete a stop of the engine. `bits`: its
  * state and other bits of its state word. `fresh`: the timeout joins the fresh list, which has
- * room.
+ * space.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_t deadline_ns,
@@ -294,7 +294,7 @@ static TWI_NOINLINE int local_schedule(struct tw_engine *engine, struct twi_thre
 
 /*
  * Returns whether local_put can be called without any other step. The engine must accept, the stock
- * must have a block, and the fresh list must have room. The deadline must be after fresh_after_ns
+ * must have a block, and the fresh list must have space. The deadline must be after fresh_after_ns
  * (turn/fresh.h), so that the loop need not wake up earlier for it.
  */
 static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worker,
@@ -451,7 +451,7 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	struct twi_node *node;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
 	if (TWI_UNLIKELY(!quick_open(worker, lane)))
 		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	TWI_TEST_POINT("schedule:open");

@@ -47,9 +47,9 @@ struct batch {
 	size_t count;
 	size_t at; /* index of the next item */
 	size_t scheduled;
-	int64_t base_ns;            /* the items' times count from here */
-	int64_t past_before_ns;     /* an item whose time is before this is due at once ... */
-	int64_t past_ns;            /* ... with this deadline; TW_NEVER until the clock is read */
+	int64_t base_ns;        /* the items' times count from here */
+	int64_t past_before_ns; /* items with an earlier time are due at once */
+	int64_t past_ns;        /* the deadline of such items; TW_NEVER until the clock is read */
 	const struct tw_kind *kind; /* the last valid kind, or NULL */
 };
 

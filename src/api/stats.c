@@ -40,8 +40,8 @@ enum {
 	 */
 	COLLECT_MAX_NS = 20000,
 	/*
-	 * After so many collects the last result is used, because the machine seems too busy for an
-	 * undisturbed collect.
+	 * After this many collects the last result is used, because the machine seems too busy for
+	 * an undisturbed collect.
 	 */
 	COLLECTS_MAX = 9,
 };

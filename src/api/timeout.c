@@ -120,7 +120,7 @@ static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 	bool read = true;
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	twi_rcu_enter(); /* E10: stop does not let the engine of a pending timeout be freed. */
 	/*
 	 * E4: worker and chain must be read before the state word. If they belong to a later
 	 * timeout, the word shows it.
@@ -152,7 +152,7 @@ static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 }
 
 /*
- * Returns the engine that the user knows for this one (twi_engine_front). The engine of an ended
+ * Returns the engine that users see instead of `engine` (twi_engine_front). The engine of an ended
  * timeout may be freed, so it is read only while the timeout is alive.
  */
 static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *engine)
@@ -160,7 +160,7 @@ static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *e
 	struct twi_node *node = twi_node_of_handle(handle);
 	uint64_t word;
 
-	twi_rcu_enter(); /* E10: stop keeps the engine of a pending timeout. */
+	twi_rcu_enter(); /* E10: stop does not let the engine of a pending timeout be freed. */
 	/*
 	 * E4: `engine` was read before this state word, so it belongs to the timeout if the word
 	 * does.

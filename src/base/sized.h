@@ -18,8 +18,8 @@
 #define TWI_STRUCT_BYTES_MAX 4096
 
 /*
- * Returns whether the bytes of the caller's struct beyond `known` are all zero. That struct may be
- * longer than the one this version knows.
+ * Returns whether the bytes of the caller's struct beyond `known` are all zero. The caller's struct
+ * may be longer than this version's.
  */
 static inline bool twi_tail_zero(const void *object, size_t known, size_t size)
 {

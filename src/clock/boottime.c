@@ -38,8 +38,8 @@ static void boottime_detach(struct tw_clock *clock, struct twi_park *park)
 }
 
 /*
- * Opens descriptors for the child. Otherwise parent and child would share them, and if one of them
- * set the timer, that would wake the other.
+ * Opens descriptors for the child. Otherwise parent and child would share the descriptors, and a
+ * timer that one of them sets would wake the other.
  */
 static int boottime_inherit(struct tw_clock *clock, struct twi_park *park)
 {

@@ -74,7 +74,6 @@ struct tw_clock {
 	int64_t resolution_ns;           /* [const] the smallest tick that it can be used for */
 };
 
-/* CLOCK_MONOTONIC. */
 extern struct tw_clock twi_clock_monotonic;
 
 static inline int64_t twi_clock_now_ns(struct tw_clock *clock)

@@ -47,9 +47,9 @@ static int virtual_inherit(struct tw_clock *clock, struct twi_park *park)
 {
 	(void)park;
 	/*
-	 * RELAXED: before the engine's worker sleeps, any other thread that moves the clock has
-	 * learned of the engine. What made the engine known to that thread also made this store
-	 * visible to it.
+	 * RELAXED: another thread that moves the clock needs this value only after it has learned
+	 * of the engine. The step by which it learned of the engine also made this store visible to
+	 * it.
 	 */
 	twi_store_relaxed(&virtual_of(clock)->fork_epoch, twi_fork_epoch);
 	return 0;

@@ -25,9 +25,9 @@ static struct twi_durable_timer *memory_find(struct tw_durable *set, struct tw_d
 {
 	struct twi_durable_timer *timer;
 
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	timer = twi_timer_find(set, id);
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 	return timer;
 }
 
@@ -275,7 +275,7 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 		     twi_load_relaxed(&timer->attempt));
 		return true;
 	}
-	outcome = outcome_of(twi_durable_look(&timer->word)); /* E101 */
+	outcome = outcome_of(twi_durable_look(&timer->word)); /* E101: acquires its last step */
 	if (outcome >= 0)
 		done(set, request, outcome);
 	return outcome >= 0;

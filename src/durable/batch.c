@@ -43,7 +43,7 @@ struct pending {
 
 struct twi_batch {
 	size_t op_count, ack_count, most;
-	/* bytes: how many bytes the keys and payloads of the first `bytes_of` operations have */
+	/* the keys and payloads of the first `bytes_of` operations have `bytes` bytes */
 	size_t bytes, bytes_of;
 	struct tw_durable_op *ops;
 	struct twi_durable_timer **timers;
@@ -204,8 +204,8 @@ void twi_batch_pause(struct tw_durable *set)
 }
 
 /*
- * Returns whether to try again. A set that closes tries only for one more session. RELAXED: a later
- * call looks at the flag again.
+ * Returns whether to try again. A set that closes tries only for about the length of one more
+ * session. RELAXED: a later call looks at the flag again.
  */
 static bool go_on(struct tw_durable *set, int64_t *until_ns)
 {

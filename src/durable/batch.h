@@ -22,13 +22,14 @@ bool twi_batch_full(const struct tw_durable *set);
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
 				    struct tw_durable_id id, struct twi_durable_timer *timer);
 /*
- * Adds the claim of the timer, which is in memory, to the last operation. A shared store refuses
- * the operation if that claim is no longer valid. `own`: the operation ends a run of this set.
+ * Adds the session that has claimed the timer to the last operation. The timer must be in memory. A
+ * shared store refuses the operation if the claim is no longer valid. `own`: the operation ends a
+ * run of this set.
  */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own);
 /*
- * Add an acknowledgement. That of twi_batch_ack belongs to the last operation; that of
- * twi_batch_ack_only belongs to none.
+ * Add an acknowledgement. twi_batch_ack adds one for the last operation, twi_batch_ack_only one
+ * that belongs to no operation.
  */
 void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome);
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,

@@ -38,18 +38,19 @@ struct revoked {
 };
 
 /*
- * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). Leaves a timer alone
- * that has a key or was resent until the store has answered, because the store may refuse it.
+ * Cancels a timer in memory if it is WAITING (and STAGED, if `staged_only`). If the timer has a key
+ * or was resent, leaves it alone until the store has answered, because the store may refuse the
+ * timer.
  */
 static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bool staged_only)
 {
 	struct revoked ret = {false, false, 0, 0};
 	struct twi_durable_timer *timer;
 
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	timer = twi_timer_find(set, id);
 	if (timer != NULL) {
-		uint64_t word = twi_durable_look(&timer->word); /* E101 */
+		uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 
 		ret.found = (timer->key_bytes == 0 && !timer->resend) ||
 			    twi_durable_place(word) == TWI_DURABLE_KEPT;
@@ -63,7 +64,7 @@ static struct revoked end_it(struct tw_durable *set, struct tw_durable_id id, bo
 		 */
 		ret.attempt = twi_load_relaxed(&timer->attempt);
 	}
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 	return ret;
 }
 
@@ -184,10 +185,10 @@ static int complete(struct tw_durable *set, struct tw_durable_id id, uint64_t at
 	struct twi_durable_timer *timer;
 	bool push = false;
 
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	timer = twi_timer_find(set, id);
 	if (timer != NULL) {
-		uint64_t word = twi_durable_look(&timer->word); /* E101 */
+		uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 
 		/*
 		 * RELAXED: the attempt counts only if the hold count of the word is still the same
@@ -203,7 +204,7 @@ static int complete(struct tw_durable *set, struct tw_durable_id id, uint64_t at
 			twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES,
 				  timer->kind->user->running_max != 0);
 	}
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 	return completed == TWI_COMPLETED_STALE ? -ESTALE : 0;
 }
 

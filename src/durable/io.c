@@ -106,7 +106,7 @@ static int dead_trim(struct tw_durable *set)
 	count = options->store.ops->dead_trim(options->store.store, most, before_ns, TRIM_MAX);
 	if (count > 0)
 		set->counters[TWI_SHOWN_DEAD_REMOVED] += (uint64_t)count;
-	/* If there may be more, the next step goes on. */
+	/* If there may be more, the next step continues. */
 	set->trim_at_ns = set->engine_ns + (count >= TRIM_MAX ? 0 : CLOCK_NS);
 	return count;
 }

@@ -52,8 +52,8 @@ void twi_keep_return(struct tw_durable *set, const struct twi_durable_kind *kind
 	struct twi_axis *axis = &set->axes[kind->axis];
 
 	/*
-	 * In a shared store this session has claimed the timer, and reads it again after its next
-	 * connection.
+	 * In a shared store the timer stays claimed by this session, and the session's timers are
+	 * read again after the next connection.
 	 */
 	if (set->shared || !twi_keep_near(set, kind, id, due_ns))
 		return;
@@ -255,7 +255,7 @@ void twi_keep_collect(struct tw_durable *set)
 	if (timer == NULL)
 		return;
 	set->garbage = NULL;
-	/* E105: waits until no caller that has found one of them still reads it. */
+	/* E105: waits until no caller that has found one of these timers still reads it. */
 	twi_rcu_synchronize();
 	for (; timer != NULL; timer = next) {
 		next = timer->garbage;
@@ -270,13 +270,13 @@ static void hash_visit(struct tw_durable *set, visit *function, void *arg)
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;
 
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	cds_lfht_first(set->hash, &iter);
 	while ((node = cds_lfht_iter_get_node(&iter)) != NULL) {
 		cds_lfht_next(set->hash, &iter);
 		function(set, TWI_CONTAINER_OF(node, struct twi_durable_timer, node), arg);
 	}
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 }
 
 /* RELAXED, the load of a slot: this thread has acquired all timers that it took. */
@@ -313,8 +313,8 @@ static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, v
 {
 	(void)arg;
 	/*
-	 * If it is too late to move the timeout, its callback runs. It looks at the wall clock, and
-	 * gives the timer back to this thread if it is early.
+	 * If it is too late to move the timeout, its callback runs. The callback looks at the wall
+	 * clock, and gives the timer back to this thread if the timer is early.
 	 */
 	if (timer->armed)
 		(void)tw_reschedule_at(timer->handle,
@@ -329,8 +329,8 @@ void twi_keep_rearm_all(struct tw_durable *set)
 
 /*
  * Releases a waiting timer that an earlier session has claimed. If a callback holds the timer now,
- * it runs it or gives it back, and this thread checks the session then. RELAXED: only this thread
- * changes it.
+ * the callback runs it or gives it back, and this thread checks the session then. RELAXED: only
+ * this thread changes the session.
  */
 static void drop_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
 {
@@ -431,9 +431,9 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	struct tw_durable *set = context;
 	struct twi_durable_timer *timer;
 
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	timer = twi_timer_find(set, row->id);
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 	if (set->shared && row->session != set->session.number)
 		return 1;
 	/*

@@ -28,7 +28,7 @@ void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer);
  */
 void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* Takes an ended or held timer out of memory. It is freed when no thread can see it. */
+/* Takes an ended or held timer out of memory. The timer is freed when no thread can see it. */
 void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer);
 
 /* Puts a due timer behind the others that wait for their kind, or for the set. */
@@ -47,7 +47,7 @@ void twi_keep_limbo(struct tw_durable *set);
 void twi_keep_collect(struct tw_durable *set);
 /* Cancels the timeouts of all timers. Returns true if none is left in the engine. */
 bool twi_keep_disarm_all(struct tw_durable *set);
-/* Sets the timeouts of all timers anew, after a step of the wall clock. */
+/* Sets the timeouts of all timers again, after a step of the wall clock. */
 void twi_keep_rearm_all(struct tw_durable *set);
 /* Takes the waiting timers that an earlier session has claimed out of memory. */
 void twi_keep_drop_stale(struct tw_durable *set);

@@ -19,7 +19,7 @@
 #include "durable/time/elapsed.h"
 #include "durable/window.h"
 #include "thread/futex.h"
-#include "thread/rcu.h" /* the flavour of the hash table */
+#include "thread/rcu.h" /* the flavour of liburcu for the hash table */
 
 #include <errno.h>
 #include <signal.h>
@@ -37,8 +37,8 @@
 enum {
 	BATCH_MOST = 1000000,
 	/*
-	 * The most operations of a batch for a server. The server commits so many in a fraction of
-	 * a session's time.
+	 * The most operations of a batch for a server. The server commits this many in a fraction
+	 * of a session's time.
 	 */
 	SHARED_BATCH_MOST = 4000,
 	PAYLOAD_MOST = 1048576,
@@ -161,7 +161,7 @@ static int kinds_check(const struct tw_durable_kind *const *kinds, size_t count)
 enum {
 	SLOTS_LEAST = 1024,
 	SLOTS_MOST = 1 << 20,
-	/* The table has one slot for so many bytes of staged timers. */
+	/* The table has one slot for each SLOT_BYTES of staged timers. */
 	SLOT_BYTES = 256,
 	/*
 	 * Timers per bucket if near_max timers are in memory. HASH_MOST limits the buckets to 6

@@ -7,8 +7,8 @@
  * if the wall clock is behind, the kind is paused or at its bound, or the start must be stored
  * first. It also happens if no run may begin at all. The callback's last step on the timer is a
  * swap of the word. After that the timer may be freed, unless the swap makes this thread push it.
- * So the code that follows uses copies. `inside` counts the callbacks. A callback leaves it by its
- * last access to the set.
+ * So the code that follows uses copies. `inside` counts the callbacks that use the set. A
+ * callback's last access to the set takes it out of this count.
  */
 #include "durable/run.h"
 
@@ -41,7 +41,7 @@ static bool kind_enter(struct twi_durable_kind *kind)
 		return true;
 	if (twi_fetch_add_relaxed(&kind->running, 1) < kind->user->running_max)
 		return true;
-	/* RELAXED: undoes the addition. */
+	/* RELAXED: takes back the addition above. */
 	(void)twi_fetch_sub_relaxed(&kind->running, 1);
 	return false;
 }
@@ -78,8 +78,8 @@ static bool store_allows(struct tw_durable *set, const struct twi_durable_timer 
 }
 
 /*
- * Returns whether the holder may run the timer. RELAXED: it has acquired the attempts with the
- * word.
+ * Returns whether the holder may run the timer. RELAXED: the holder has acquired the attempts with
+ * the word.
  */
 static bool may_run(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t word)
 {
@@ -202,7 +202,7 @@ static bool begin(struct tw_durable *set, struct twi_durable_timer *timer, uint6
 static void run_held(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	struct twi_durable_kind *kind = timer->kind;
-	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 	bool ended, push;
 
 	if (!may_run(set, timer, word) || !begin(set, timer, word)) {

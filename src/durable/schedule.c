@@ -13,7 +13,7 @@
 #include <tickwheel/fork.h>
 
 enum {
-	/* If so many serials in a row find their slots taken, the table counts as full. */
+	/* If this many serials in a row find their slots taken, the table counts as full. */
 	SLOT_TRIES = 64,
 };
 

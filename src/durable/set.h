@@ -99,7 +99,7 @@ struct twi_durable_timer {
 	_Atomic uint64_t word;         /* [atomic E101] */
 	struct tw_durable_id id;       /* [const] */
 	struct twi_durable_kind *kind; /* [const] */
-	int64_t due_ns;                /* belongs to the holder, as do the two below */
+	int64_t due_ns;                /* belongs to the holder, like the two fields below */
 	int64_t next_ns;               /* the next deadline, set by the run */
 	/* The CLOCK_BOOTTIME before which a run that a shared store has confirmed must begin. */
 	int64_t until_ns;
@@ -108,7 +108,7 @@ struct twi_durable_timer {
 	_Atomic uint64_t fence;   /* [atomic] the fence of its confirmed start, or 0 */
 	_Atomic uint64_t attempt; /* runs before the present one */
 	struct cds_lfht_node node;
-	TAILQ_ENTRY(twi_durable_timer) list; /* [io], as those below */
+	TAILQ_ENTRY(twi_durable_timer) list; /* [io], like the fields below */
 	struct twi_durable_timer *garbage;
 	struct tw_handle handle; /* the caller's until the timer is pushed */
 	void *context;           /* the caller's pointer for its acknowledgement */
@@ -160,14 +160,16 @@ struct twi_position {
 	uint64_t serial;
 };
 
-/* A timer that lingers, and the time of the engine's clock when that ends. */
+/* A timer that lingers, and the time of the engine's clock when its lingering ends. */
 struct twi_linger {
 	int64_t until_ns;
 	struct twi_durable_timer *timer;
 };
 
 struct twi_lane {
-	/* [atomic] The next serial. A multiple of the chunk: the lane has none left. */
+	/*
+	 * [atomic] The next serial. If it is a multiple of the chunk, the lane has no serial left.
+	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t next;
 };
 
@@ -186,7 +188,7 @@ struct twi_axis {
 	unsigned char *kinds; /* [const] not 0 for the number of a kind whose clock this is */
 };
 
-/* Substitutes for tests. */
+/* Functions and values that a test sets instead of the system's. */
 struct twi_durable_hooks {
 	int64_t (*wall_ns)(void *context);
 	void *context;
@@ -197,7 +199,7 @@ struct twi_durable_hooks {
 	void (*wait)(void *context);
 };
 
-struct twi_batch; /* batch.c */
+struct twi_batch; /* defined in batch.c */
 
 /* The counters of the I/O thread. */
 enum twi_shown {
@@ -229,7 +231,7 @@ enum twi_condition {
 };
 
 struct tw_durable {
-	struct tw_engine *engine; /* [const], as those below */
+	struct tw_engine *engine; /* [const], like the fields below */
 	struct tw_durable_options options;
 	struct twi_durable_hooks hooks;
 	struct twi_durable_kind *kinds;
@@ -244,11 +246,11 @@ struct tw_durable {
 	uint64_t slot_mask;
 	struct cds_lfht *hash;                      /* [io] writes, E105 */
 	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] the staged timers */
-	struct twi_batch *batch;                    /* [io], as those below */
+	struct twi_batch *batch;                    /* [io], like the fields below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
 	struct tw_durable_clock clock; /* the clock of elapsed time, as the store has it */
-	int64_t accepted_ns;           /* wall clock minus engine's clock, as last believed */
+	int64_t accepted_ns;           /* wall clock minus engine's clock, as last accepted */
 	int64_t catch_up_ns;           /* engine's clock: when the next overdue timer may run */
 	/* engine's clock: the next try after the store was full, and the next look at the log */
 	int64_t full_until_ns, log_at_ns;
@@ -261,12 +263,12 @@ struct tw_durable {
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
 	struct twi_linger *lingers; /* a heap: the first timer ends lingering first */
 	size_t linger_count, linger_room;
-	bool linger_cut; /* a clock was set, so the wait of all of them ends */
+	bool linger_cut; /* a clock was set, so all timers stop lingering */
 	/* Items that a step could not finish; the next step begins with them. */
 	struct twi_handover_link *back;
-	struct twi_request *flushes; /* they are answered after the commit */
+	struct twi_request *flushes; /* requests that are answered after the commit */
 	int64_t taken_bytes;
-	int64_t accepted_now_ns;           /* the wall clock, as last believed */
+	int64_t accepted_now_ns;           /* the wall clock, as last accepted */
 	struct tw_durable_session session; /* the session, if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
 	bool claim_more;                   /* the last claim was cut off */

@@ -58,7 +58,7 @@ static bool stays(const struct tw_durable *set, const struct tw_durable_op *op,
 static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 		       struct twi_durable_timer *timer)
 {
-	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 	bool push;
 
 	if (op->outcome != TW_DURABLE_DONE) {
@@ -114,7 +114,7 @@ static void settle_start(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	}
 	timer->started = true;
-	/* RELAXED: the step of the word below publishes it. */
+	/* RELAXED: the step of the state word below publishes the fence. */
 	twi_store_relaxed(&timer->fence, op->row.fence);
 	if ((!timer->confirm && !set->shared) || !twi_durable_hold(&timer->word))
 		return;
@@ -167,8 +167,8 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
 	/*
-	 * Perhaps there is no memory: a later load tries again. -ENOENT: this set does not know the
-	 * kind.
+	 * There may be no memory; then a later load tries again. -ENOENT: this set does not know
+	 * the kind.
 	 */
 	if (error != 0 && error != -ENOENT)
 		twi_keep_return(set, kind, op->row.id, op->row.due_ns);

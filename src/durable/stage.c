@@ -33,8 +33,8 @@ _Thread_local struct tw_durable *twi_durable_within;
 void twi_stage_wake(struct tw_durable *set)
 {
 	/*
-	 * E103: pairs with the sleeper's store. It comes after the stores that the sleeper must
-	 * see.
+	 * E103: pairs with the sleeper's store. This exchange comes after the stores that the
+	 * sleeper must see.
 	 */
 	if (twi_exchange_seq_cst(&set->asleep, TWI_AWAKE) != TWI_AWAKE)
 		twi_futex_wake(&set->asleep);
@@ -50,7 +50,7 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 	if (urgent)
 		/* E103: must come before the load of `asleep`, too. */
 		twi_store_seq_cst(&set->urgent, 1);
-	asleep = twi_load_seq_cst(&set->asleep); /* E103 */
+	asleep = twi_load_seq_cst(&set->asleep); /* E103: as above */
 	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
 		twi_stage_wake(set);
 }
@@ -59,9 +59,8 @@ void twi_stage_begin(struct tw_durable *set)
 {
 	/*
 	 * E103: if a caller begins to wait after this exchange, this thread sees that before its
-	 * next sleep.
-	 * It must be one exchange, because it acquires the push of the caller whose mark it takes
-	 * away.
+	 * next sleep. This must be one exchange, because the exchange acquires the push of the
+	 * caller whose mark it takes away.
 	 */
 	(void)twi_exchange_seq_cst(&set->urgent, 0);
 }
@@ -104,7 +103,7 @@ static uint32_t lane_number(void)
 
 void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 {
-	/* RELAXED: the next store publishes it. */
+	/* RELAXED: the store of serial_end below publishes this one. */
 	if (first != 0)
 		twi_store_relaxed(&set->serial_next, first);
 	/* E107: a thread that sees the new end also sees the new `serial_next`. */
@@ -174,7 +173,8 @@ void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
 		return;
 	timer->slotted = false;
 	/*
-	 * E102: a caller that does not find it here finds it in the other table, if it is stored.
+	 * E102: a caller that does not find the timer here finds it in the other table, if it is
+	 * stored.
 	 */
 	twi_store_release(&set->slots[timer->id.serial & set->slot_mask], NULL);
 }
@@ -182,9 +182,9 @@ void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
 void twi_hash_add(struct tw_durable *set, struct twi_durable_timer *timer)
 {
 	HASH_RELEASE();
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	cds_lfht_add(set->hash, (unsigned long)timer->id.serial, &timer->node);
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 	timer->hashed = true;
 }
 
@@ -193,9 +193,9 @@ void twi_hash_remove(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (!timer->hashed)
 		return;
 	timer->hashed = false;
-	twi_rcu_enter(); /* E105 */
+	twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 	(void)cds_lfht_del(set->hash, &timer->node);
-	twi_rcu_leave(); /* E105 */
+	twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 }
 
 static int same_id(struct cds_lfht_node *node, const void *id)

@@ -15,7 +15,7 @@ void twi_stage_wake(struct tw_durable *set);
 
 /*
  * Steps of the I/O thread: twi_stage_begin at the begin of each step, and twi_stage_took after it
- * has taken items of so many bytes. twi_stage_sleep sleeps until a wake-up, but no longer than
+ * has taken items of `bytes` bytes. twi_stage_sleep sleeps until a wake-up, but no longer than
  * wait_ns.
  */
 void twi_stage_begin(struct tw_durable *set);

@@ -108,8 +108,8 @@ static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 	int64_t delay_ns;
 
 	/*
-	 * After a crash each start is stored before its run. This run has ended, so the next needs
-	 * that only if the kind runs at most once.
+	 * After a crash each start is stored before its run. This run has ended, so the start of
+	 * the next run is stored first only if the kind runs at most once.
 	 */
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
 	twi_store_relaxed(&timer->attempt, result == TWI_RESULT_NEXT ? 0 : attempt);
@@ -318,7 +318,7 @@ static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_
 /* Lets a new timer linger. Returns false if it must be stored now, or has ended. */
 static bool linger(struct tw_durable *set, struct twi_durable_timer *timer)
 {
-	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 	int64_t linger_ns = linger_of(set, timer), soon_ns;
 
 	/* RELAXED: the step that sees the flag stores all timers that linger. */
@@ -365,7 +365,7 @@ static void lingers_drop(struct tw_durable *set)
 		struct twi_durable_timer *timer = set->lingers[i].timer;
 
 		if (twi_durable_state(twi_durable_look(&timer->word)) ==
-		    TWI_DURABLE_ENDED) /* E101 */
+		    TWI_DURABLE_ENDED) /* E101: acquires its last step */
 			linger_end(set, timer);
 	}
 }
@@ -397,9 +397,9 @@ static void lingers_before(struct tw_durable *set, const struct twi_request *req
 	case TWI_ITEM_CANCEL:
 	case TWI_ITEM_MOVE:
 	case TWI_ITEM_FIND:
-		twi_rcu_enter(); /* E105 */
+		twi_rcu_enter(); /* E105: until we leave, no timer is freed. */
 		timer = twi_timer_find(set, request->id);
-		twi_rcu_leave(); /* E105 */
+		twi_rcu_leave(); /* E105: from here on, timers may be freed. */
 		if (timer != NULL && timer->linger_at != 0)
 			linger_end(set, timer);
 		return;
@@ -410,7 +410,7 @@ static void lingers_before(struct tw_durable *set, const struct twi_request *req
 
 static void take_timer(struct tw_durable *set, struct twi_durable_timer *timer)
 {
-	uint64_t word = twi_durable_look(&timer->word); /* E101 */
+	uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 	bool staged = twi_durable_place(word) == TWI_DURABLE_STAGED;
 
 	set->taken_bytes += staged ? (int64_t)twi_timer_bytes(timer) : TWI_DURABLE_CALL_BYTES;

@@ -8,7 +8,7 @@
  *
  * The wall clock. The engine's clock is monotonic, but that of the deadlines is not. This thread
  * compares both clocks in each of its steps, at least once a second. If their distance has changed
- * by a millisecond, the timeouts in the engine are set anew. Each callback looks at the wall clock
+ * by a millisecond, the timeouts in the engine are set again. Each callback looks at the wall clock
  * itself, so no timer is early meanwhile. After a forward step beyond the bound no timer runs until
  * a caller accepts it.
  */
@@ -31,7 +31,7 @@ enum {
 
 /*
  * Reads the clocks at one moment. If the thread were interrupted between the readings, it would see
- * a step that no clock made, and set all timeouts anew.
+ * a step that no clock made, and set all timeouts again.
  */
 static void clocks_read(struct tw_durable *set)
 {
@@ -59,7 +59,7 @@ void twi_window_clock_init(struct tw_durable *set)
 	set->accepted_now_ns = wall->now_ns;
 }
 
-/* Decides whether to believe the wall clock. RELAXED: only this thread changes the conditions. */
+/* Decides whether to accept the wall clock. RELAXED: only this thread changes the conditions. */
 static void step_judge(struct tw_durable *set)
 {
 	const struct twi_axis *wall = &set->axes[TWI_AXIS_WALL];
@@ -111,7 +111,7 @@ void twi_window_clock(struct tw_durable *set)
 }
 
 /*
- * Returns true if the axis is the wall clock and the wall clock is not believed. No timers of that
+ * Returns true if the axis is the wall clock and the wall clock is not accepted. No timers of that
  * axis are loaded then. RELAXED: only this thread changes the state.
  */
 static bool blind(struct tw_durable *set, const struct twi_axis *axis)

@@ -7,7 +7,7 @@
 
 /* Reads the clocks, and acts on a step of the wall clock. Begins each step of the I/O thread. */
 void twi_window_clock(struct tw_durable *set);
-/* Reads the clocks when a set is opened, and believes the readings. */
+/* Reads the clocks when a set is opened, and accepts the readings. */
 void twi_window_clock_init(struct tw_durable *set);
 
 /*
@@ -19,7 +19,7 @@ int twi_window_load(struct tw_durable *set);
 /* Reserves serials if few are left. Returns 0 or a code of the store. */
 int twi_window_reserve(struct tw_durable *set);
 
-/* Returns the nanoseconds until the next load is due, or INT64_MAX if it waits for room. */
+/* Returns the nanoseconds until the next load is due, or INT64_MAX if it waits for free memory. */
 int64_t twi_window_wait_ns(struct tw_durable *set);
 
 #endif

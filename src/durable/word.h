@@ -93,11 +93,12 @@ static inline uint64_t twi_durable_look(_Atomic uint64_t *word)
 
 /*
  * E101, the linearization point of each step: publishes this thread's writes to the timer, and
- * acquires those of the thread that made the step before. If it fails, *seen is the present word.
+ * acquires those of the thread that made the step before. If the step fails, *seen is the present
+ * word.
  */
 static inline bool twi_durable_swap(_Atomic uint64_t *word, uint64_t *seen, uint64_t next)
 {
-	return twi_cas_acq_rel(word, seen, next); /* E101 */
+	return twi_cas_acq_rel(word, seen, next); /* E101: see above */
 }
 
 /*

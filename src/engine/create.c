@@ -35,8 +35,8 @@ static void alive_count(bool loop)
 }
 
 /*
- * Calls the dispatch hook under ThreadSanitizer. Reports the edge from the scheduling threads
- * before, because the hook may read memory that they have written.
+ * Calls the dispatch hook under ThreadSanitizer. Before that, it reports the edge from the threads
+ * that scheduled the timeouts, because the hook may read memory that they have written.
  */
 static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
 {
@@ -287,8 +287,8 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 	struct twi_worker *worker = &engine->worker;
 
 	/*
-	 * Ends the wall clock's watch first, because it must not wake a freed park. RELAXED: no
-	 * other thread uses the engine any more.
+	 * Ends the wall clock's watch first, because the watch must not wake a freed park. RELAXED:
+	 * no other thread uses the engine any more.
 	 */
 	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
 	clock_detach(worker);

@@ -12,7 +12,7 @@
  * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
  * destroy does (api/engine.c). A forked child that has taken over the library makes its own default
  * engine, by the same options. Its swap replaces the parent's engine. If the child has taken over
- * the parent's default engine, it keeps that one.
+ * the parent's default engine, it keeps that engine.
  *
  * Progress: lock-free; the creation allocates.
  */
@@ -79,7 +79,7 @@ static bool usable(const struct tw_engine *engine)
 
 bool twi_default_is(const struct tw_engine *engine)
 {
-	/* RELAXED: only compared. The caller has the engine from another source. */
+	/* RELAXED: the pointer is only compared. The caller already has the engine. */
 	return engine == twi_load_relaxed(&made);
 }
 

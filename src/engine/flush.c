@@ -25,8 +25,10 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 	int error;
 
 	for (;;) {
-		epoch = twi_load_acquire(&worker->flush_epoch);                     /* E13 */
-		if (ticket_served(twi_load_acquire(&worker->flush_done), ticket)) { /* E13 */
+		/* E13: pairs with twi_flush_notify(). */
+		epoch = twi_load_acquire(&worker->flush_epoch);
+		/* E13: pairs with ticket_serve(). */
+		if (ticket_served(twi_load_acquire(&worker->flush_done), ticket)) {
 			twi_tsan_acquire(&worker->flush_done);
 			return 0;
 		}
@@ -49,8 +51,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 #define LOOK_AGAIN_NS INT64_C(100000)
 
 /*
- * Flushes on the owner of a loop. The owner must poll by itself, because it is the worker that a
- * flush waits for.
+ * Flushes on the owner of a loop. The owner must poll by itself, because the owner does the work
+ * that the flush waits for.
  */
 static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t until_ns)
 {
@@ -69,7 +71,7 @@ static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t u
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
 		/*
-		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early. It
+		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early: it
 		 * is only a sleep.
 		 */
 		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),

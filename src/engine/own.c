@@ -33,7 +33,8 @@ enum { PUSHED_BATCHES = 100 };
 bool twi_engine_owned(const struct tw_engine *engine)
 {
 	/*
-	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 * RELAXED: only this thread writes its own address to `owner`, so the comparison cannot be
+	 * true by mistake.
 	 */
 	return twi_load_relaxed(&engine->worker.owner) == twi_thread();
 }
@@ -113,8 +114,8 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 	twi_rcu_enter();
 	worker = twi_node_worker(node);
 	/*
-	 * E4: if this word is found, the timeout is pending, so the engine exists. RELAXED: only
-	 * this thread writes its own address there.
+	 * E4: if the state word is that of a pending timeout, the engine exists. RELAXED: only this
+	 * thread writes its own address to `owner`.
 	 */
 	ours = twi_owned_word(twi_load_acquire(&node->word), handle.generation) &&
 	       twi_load_relaxed(&worker->owner) == thread;

@@ -3,7 +3,7 @@
  * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
  * The parent's threads may have been in the middle of a step, so everything that they shared is
- * made anew, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
+ * replaced, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
  * the slabs (timeout/recovery.h). They are inserted directly into the new wheel, because no other
  * thread has it yet. The engine's start passes the wheel to the next worker (E12).
  *
@@ -85,14 +85,17 @@ static uint64_t word_ended(uint64_t word)
 	return chain_runs(word) ? ended & ~TWI_WORD_PERIODIC : ended;
 }
 
-/* Inserts a node into the wheel, by the deadline that it had. */
+/* Inserts a node into the wheel, under the deadline that it had at the fork. */
 static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi_node *node,
 					   uint64_t word)
 {
 	uint64_t next = word & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
 	if (twi_wall_is(node, word)) {
-		/* The worker must list the node anew. RELAXED: no other thread has the node yet. */
+		/*
+		 * The deadline must no longer say "listed" (expiry/wall.h), because the child's
+		 * list is empty. RELAXED: no other thread has the node yet.
+		 */
 		twi_store_relaxed(&node->deadline_ns, twi_wall_first_ns(recovery->worker));
 	} else if (twi_word_running(word)) {
 		twi_chain_inherit(recovery->worker, node, word);
@@ -100,7 +103,7 @@ static TWI_WORKER_UNCHECKED void node_keep(struct recovery *recovery, struct twi
 	}
 	if (twi_word_state(word) != TWI_WORD_OWNED)
 		next = twi_word_to(next, TWI_WORD_WHEELED);
-	/* RELAXED: the start publishes it with the engine. */
+	/* RELAXED: the start publishes the state word with the engine. */
 	twi_store_relaxed(&node->word, next);
 	node->place = TWI_PLACE_NONE;
 	twi_wheel_insert(recovery->worker->wheel, node);
@@ -164,7 +167,7 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 }
 
 /*
- * Sets up the worker anew. The worker keeps the parent's fork epoch, so that calls are still
+ * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls are still
  * rejected.
  */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel,

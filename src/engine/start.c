@@ -32,8 +32,8 @@ static void start_failed(void *argument)
 	 */
 	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {
 		/*
-		 * E12: releases to the stop that adopts the engine. It also passes on the hook that
-		 * the first stop has stored.
+		 * E12: releases to the stop that adopts the engine. The store also passes on the
+		 * hook that the first stop has stored.
 		 */
 		twi_store_release(&engine->worker.state, TWI_STATE_ORPHAN);
 		twi_futex_wake(&engine->worker.state);
@@ -59,7 +59,7 @@ int twi_engine_start(struct tw_engine *engine)
 	/* In loop mode no thread is made: the first thread that polls is the worker. */
 	if (engine->worker.loop)
 		return 0;
-	/* The thread hook may end this thread. */
+	/* The thread hook may end this thread. Then start_failed ends the start. */
 	pthread_cleanup_push(start_failed, engine);
 	error = twi_engine_thread_make(engine);
 	pthread_cleanup_pop(error != 0);

@@ -36,8 +36,8 @@ static uint32_t closed_state(uint32_t state, bool loop)
 }
 
 /*
- * Closes the engine, if this is the first stop. It stores its hook before. Later stops do nothing
- * here.
+ * Closes the engine, if this is the first stop. The first stop stores its hook before it closes the
+ * engine. Later stops do nothing here.
  */
 static void engine_close(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, void *context)
 {

@@ -6,7 +6,7 @@
  * compare-and-swap. A thread that loses the race destroys its own copy, and uses the winner's.
  *
  * The watch counts each step of the wall clock, and wakes the worker. Before `open` is set it only
- * counts, because the worker may not exist yet or may be made anew. The thread that sets `open`
+ * counts, because the worker may not exist yet or may be set up again. The thread that sets `open`
  * then looks at the count, so one of the two wakes the worker.
  */
 #include "expiry/wall.h"

@@ -99,7 +99,7 @@ static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 	(void)twi_fetch_add_relaxed(&executor->waiting, 1);
 	/* The pool's lock is GLib's own, and ThreadSanitizer does not see it. */
 	twi_tsan_release(copy);
-	/* If the call fails, the pool has the copy nevertheless, so it must not be freed. */
+	/* If the call fails, the pool has the copy nevertheless, so the copy must not be freed. */
 	(void)g_thread_pool_push(executor->pool, copy, NULL);
 	return true;
 }

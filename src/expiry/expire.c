@@ -156,7 +156,7 @@ static bool units_full(const struct twi_worker *worker)
 /* Extends the poll by one timeout, if the poll is bounded in time and has time left. */
 static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	uint64_t expired = twi_load_relaxed(&worker->expired_count);
 
 	if (expired >= worker->expire_end ||
@@ -168,7 +168,7 @@ static TWI_COLD TWI_WORKER_ONLY bool budget_renew(struct twi_worker *worker)
 
 static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	return TWI_LIKELY(twi_load_relaxed(&worker->expired_count) < worker->expire_stop) ||
 	       budget_renew(worker);
 }
@@ -192,7 +192,7 @@ static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
  */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	uint64_t budget = worker->expire_end - twi_load_relaxed(&worker->expired_count);
 
 	if (TWI_LIKELY(budget >= TWI_DUE_BATCH))
@@ -379,8 +379,8 @@ static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t be
 }
 
 /*
- * Measures lateness once per batch, by the first timeout, because that one belongs to the batch's
- * first tick. RELAXED: the worker is the only writer.
+ * Measures lateness once per batch, by the first timeout, which belongs to the batch's first tick.
+ * RELAXED: the worker is the only writer.
  */
 static TWI_WORKER_ONLY void lateness_note(struct twi_worker *worker)
 {

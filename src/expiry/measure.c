@@ -79,9 +79,9 @@ static inline void run_count(const struct twi_run *run, uint32_t measurement, in
 }
 
 /*
- * Chooses each run at random, so that a regular pattern of runs cannot coincide with the choice.
- * The numbers are those of the quick generator in "Numerical Recipes" (Press et al., 2nd edition,
- * section 7.1). Its high bits are the most random ones.
+ * Chooses at random whether to measure a run, so that a regular pattern of runs cannot coincide
+ * with the choice. The numbers are those of the quick generator in "Numerical Recipes" (Press et
+ * al., 2nd edition, section 7.1). Its high bits are the most random ones.
  */
 bool twi_measure_chosen(const struct twi_run *run)
 {

@@ -18,7 +18,7 @@
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
-	/* The number of stripes: so many that threads seldom share one. Each takes 72 KiB. */
+	/* The number of stripes. With this many, threads seldom share one. Each takes 72 KiB. */
 	TWI_MEASURE_STRIPES = 8,
 	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,

@@ -10,9 +10,9 @@
  * On the worker, inside a turn, the node is inserted into the wheel directly. On other threads it
  * is pushed to the worker, like a node that was rescheduled to an earlier deadline: state word and
  * deadline change in one swap that sets the queued bit, and the thread that set the bit pushes the
- * node. api/reschedule.c explains why the wake-up cannot be missed, here as well as there. No
- * section is needed: stop waits until in_flight is counted down, which happens later, and then
- * looks at the queues once more (E22).
+ * node. api/reschedule.c explains why such a push cannot miss its wake-up. No section is needed:
+ * stop waits until in_flight is counted down, which happens later, and then looks at the queues
+ * once more (E22).
  */
 #include "expiry/periodic.h"
 
@@ -107,7 +107,7 @@ static int64_t next_on_grid_ns(const struct twi_chain_run *own, int64_t point_ns
 		       : after_end_ns(own, own->interval_ns);
 }
 
-/* Returns the scheduled time of the next run. Must be called at the end of this one. */
+/* Returns the scheduled time of the next run. Must be called at the end of this run. */
 static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 {
 	uint64_t rule = twi_chain_rule(own->chain);
@@ -226,8 +226,8 @@ static bool again_far(struct twi_worker *worker, const struct twi_thread *thread
 }
 
 /*
- * Makes the chain wait for its next run. Afterwards another thread may have the chain already.
- * Returns false if it was cancelled.
+ * Makes the chain wait for its next run. Afterwards another thread may already run the chain or
+ * free it. Returns false if the chain was cancelled.
  */
 static bool chain_again(struct twi_chain_run *own, uint64_t word)
 {

@@ -43,8 +43,8 @@ int64_t twi_chain_deadline_ns(const struct twi_worker *worker, struct twi_chain 
 			      const struct tw_kind *kind, int64_t interval_ns);
 
 /*
- * Decides when a chain runs next whose run stayed with the parent, and stores that deadline in the
- * node. Called in a forked child.
+ * Called in a forked child, for a chain whose run stayed with the parent. Decides when the chain
+ * runs next, and stores that deadline in the node.
  */
 void twi_chain_inherit(const struct twi_worker *worker, struct twi_node *node, uint64_t word);
 

@@ -69,8 +69,8 @@ static void slot_use(struct twi_watch *watch, const struct twi_watch_slot *slot)
 static bool slot_begin(struct twi_watch_slot *slot, const struct twi_run *run)
 {
 	/*
-	 * RELAXED: only this thread writes it. If another thread had the lane before, its last
-	 * state came with the lane (E7).
+	 * RELAXED: only this thread writes the slot's state. If another thread had the lane before,
+	 * its last state came with the lane (E7).
 	 */
 	uint64_t state = twi_load_relaxed(&slot->state);
 
@@ -78,10 +78,10 @@ static bool slot_begin(struct twi_watch_slot *slot, const struct twi_run *run)
 		return false;
 	/* E65: a watcher that sees one of these fields also sees the idle state before it. */
 	twi_store_release(&slot->begin_ns, run->begin_ns);
-	twi_store_release(&slot->node, run->handle.node);             /* E65 */
-	twi_store_release(&slot->generation, run->handle.generation); /* E65 */
-	twi_store_release(&slot->callback, run->kind->callback);      /* E65 */
-	twi_store_release(&slot->arg, run->arg);                      /* E65 */
+	twi_store_release(&slot->node, run->handle.node);             /* E65: as above */
+	twi_store_release(&slot->generation, run->handle.generation); /* E65: as above */
+	twi_store_release(&slot->callback, run->kind->callback);      /* E65: as above */
+	twi_store_release(&slot->arg, run->arg);                      /* E65: as above */
 	twi_store_release(&slot->state, state | RUNNING); /* E65: publishes all fields */
 	return true;
 }
@@ -208,10 +208,10 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
 	ret->slow.running = 1;
 	/* E65, all: if one of these is a field of a later run, the swap fails. */
 	ret->slow.handle.node = twi_load_acquire(&slot->node);
-	ret->slow.handle.generation = twi_load_acquire(&slot->generation); /* E65 */
-	ret->slow.callback = twi_load_acquire(&slot->callback);            /* E65 */
-	ret->slow.arg = twi_load_acquire(&slot->arg);                      /* E65 */
-	/* RELAXED: the loads before it acquire, and only one swap succeeds. */
+	ret->slow.handle.generation = twi_load_acquire(&slot->generation); /* E65: as above */
+	ret->slow.callback = twi_load_acquire(&slot->callback);            /* E65: as above */
+	ret->slow.arg = twi_load_acquire(&slot->arg);                      /* E65: as above */
+	/* RELAXED: the loads before the swap acquire, and only one swap succeeds. */
 	if ((state & REPORTED) != 0 || !twi_cas_relaxed(&slot->state, &state, state | REPORTED))
 		return false;
 	watch_count(watch);
@@ -224,7 +224,7 @@ static bool slot_claim(struct twi_watch *watch, struct twi_watch_slot *slot, uin
  */
 static bool slot_still(const struct twi_watch_slot *slot, uint64_t state)
 {
-	/* RELAXED: the loads before it acquire. */
+	/* RELAXED: the loads before this one acquire. */
 	return (twi_load_relaxed(&slot->state) | REPORTED) == (state | REPORTED);
 }
 
@@ -248,7 +248,7 @@ int twi_watch_look(struct twi_worker *worker)
 
 	while (used != 0) {
 		struct twi_watch_slot *slot = slot_next(watch, &used);
-		uint64_t state = twi_load_acquire(&slot->state); /* E65 */
+		uint64_t state = twi_load_acquire(&slot->state); /* E65: pairs with slot_begin */
 
 		if (!slot_slow(worker, slot, state, &now_ns, &report.slow.run_ns))
 			continue;
@@ -270,7 +270,7 @@ TWI_COLD bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret)
 
 	while (used != 0) {
 		struct twi_watch_slot *slot = slot_next(watch, &used);
-		uint64_t state = twi_load_acquire(&slot->state); /* E65 */
+		uint64_t state = twi_load_acquire(&slot->state); /* E65: pairs with slot_begin */
 
 		if (slot_slow(worker, slot, state, &now_ns, &ret->slow.run_ns) &&
 		    slot_claim(watch, slot, state, ret))

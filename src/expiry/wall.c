@@ -14,8 +14,8 @@ enum {
 	/* The lowest bit of a deadline. If it is set, the timeout is in the list. */
 	LISTED = 1,
 	/*
-	 * How many timeouts a turn files anew. That takes about 100 µs; other due timeouts must not
-	 * wait longer.
+	 * How many timeouts a turn files again. That takes about 100 µs; other due timeouts must
+	 * not wait longer.
 	 */
 	SLICE = 1024,
 	/*
@@ -208,14 +208,17 @@ static TWI_WORKER_ONLY bool list_reserve(const struct twi_worker *worker, struct
 	return wall->listed_count < wall->listed_room || list_grow(wall);
 }
 
-/* Returns the next deadline of a timeout that came out early, with its mark. */
+/*
+ * Returns the next deadline, with the mark "listed" or without, of a timeout that left the wheel
+ * before its date.
+ */
 static TWI_WORKER_ONLY int64_t again_ns(struct twi_worker *worker, struct twi_wall *wall,
 					struct twi_node *node, bool listed)
 {
 	int64_t deadline_ns = filed_ns(worker, node);
 	int64_t soon_ns;
 
-	/* Otherwise this turn would take the timeout out of the wheel again. */
+	/* With an earlier deadline, this turn would take the timeout out of the wheel again. */
 	if (deadline_ns < worker->due_before_ns)
 		deadline_ns = worker->due_before_ns;
 
@@ -271,7 +274,7 @@ bool twi_wall_look(struct twi_worker *worker, struct twi_wall *wall)
 	return kept > 0;
 }
 
-/* Files a listed timeout anew if the step of the wall clock has made its deadline earlier. */
+/* Files a listed timeout again if the step of the wall clock has made its deadline earlier. */
 static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t entry)
 {
 	struct twi_node *node = twi_block_at((uint32_t)(entry >> 32));
@@ -295,8 +298,9 @@ static TWI_WORKER_ONLY void entry_refile(struct twi_worker *worker, uint64_t ent
 }
 
 /*
- * Checks whether the wall clock was stepped. A step forward begins a sweep, or begins it anew. A
- * step back needs no sweep, because twi_wall_look puts back the timeouts that are then early.
+ * Checks whether the wall clock was stepped. A step forward begins a sweep, or restarts a sweep
+ * that is under way. A step back needs no sweep, because twi_wall_look puts back the timeouts that
+ * are then early.
  */
 static TWI_WORKER_ONLY void step_take(struct twi_worker *worker, struct twi_wall *wall)
 {

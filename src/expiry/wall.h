@@ -14,7 +14,7 @@
  *
  * Before each run the worker compares the date with the wall clock (twi_wall_look). If the clock
  * was set back, the timeout goes back into the wheel. If it was set forward, the deadlines are too
- * late, so the worker goes through the list and files each timeout anew (twi_wall_turn), a slice
+ * late, so the worker goes through the list and files each timeout again (twi_wall_turn), a slice
  * per turn.
  *
  * The mark "listed" is the lowest bit of the deadline, because the state word has no free bit. The
@@ -42,12 +42,12 @@ struct twi_wall {
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
 	uint32_t steps_seen TWI_WORKER_FIELD; /* [worker] */
 	int64_t ahead_ns TWI_WORKER_FIELD;    /* [worker] the wall clock minus the engine's */
-	/* [worker] entries, see entry_of; some timeouts have ended */
+	/* entries (see entry_of); the timeouts of some have ended */
 	uint64_t *listed TWI_WORKER_FIELD;
 	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
 	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */
 	size_t sweep_at
-		TWI_WORKER_FIELD; /* [worker] next entry to file anew; listed_count if none */
+		TWI_WORKER_FIELD; /* [worker] next entry to file again; listed_count if none */
 	size_t scavenge_at TWI_WORKER_FIELD; /* [worker] next entry to check for an end */
 };
 
@@ -77,7 +77,7 @@ bool twi_wall_is(struct twi_node *node, uint64_t word);
 
 /*
  * Does the same as twi_wall_is, on any thread. `chain` is the node's argument, read before `word`.
- * It is used only if the word is a chain's. Then it is that chain's block, or a block that was one.
+ * It is read only if `word` is that of a chain. Then it is the chain's block, or was one before.
  */
 bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
 

@@ -104,7 +104,7 @@ static int cpus_of(const struct tw_group *group, const struct twi_group_map *map
 	return CPU_COUNT(ret_set);
 }
 
-/* The options of the engines. Some fields are set anew for each engine. */
+/* The options of the engines. Some fields are set again for each engine. */
 struct portion {
 	struct tw_options options;
 	cpu_set_t cpu_set;

@@ -20,7 +20,7 @@ enum { TWI_GROUP_CPUS = CPU_SETSIZE };
 
 struct tw_group {
 	/* [const], all. */
-	uint64_t id; /* no other group ever has the same one */
+	uint64_t id; /* no other group ever has the same id */
 	const struct tw_allocator *allocator;
 	size_t bytes; /* the size of this structure, including the table of engines */
 	uint32_t rule;

@@ -24,8 +24,7 @@ static _Thread_local struct {
 } known;
 
 /*
- * Returns the engine that the calling thread is the worker or the owner of, or NULL if that is none
- * of this group.
+ * Returns the engine of this group that the calling thread is the worker or the owner of, or NULL.
  */
 static struct tw_engine *own_engine(const struct tw_group *group)
 {

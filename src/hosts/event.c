@@ -256,7 +256,7 @@ static void event_found(struct tw_handle self, void *argument)
 
 /*
  * Files a persistent event for its next run: one interval after the time of this run. If that time
- * has passed, one interval from now.
+ * has passed, files it for one interval from now.
  */
 static void persist(struct tw_event *event)
 {

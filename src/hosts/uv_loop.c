@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The callbacks of tickwheel-uv-timer that the loop runs, above all the driver's. uv_loop.h says
- * how it works.
+ * how they work.
  */
 #include "hosts/uv_loop.h"
 

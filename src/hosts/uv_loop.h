@@ -88,8 +88,8 @@ struct tw_uv_timers {
 };
 
 /*
- * Returns true if the program has closed the driver itself. Programs that close all handles which
- * uv_walk visits do so.
+ * Returns true if the program has closed the driver itself. A program does that if it closes all
+ * handles that uv_walk visits.
  */
 bool twi_uv_gone(const struct tw_uv_timers *timers);
 

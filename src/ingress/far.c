@@ -5,7 +5,10 @@
 
 #include <pthread.h>
 
-/* Its address is the mark of a page for which there was no memory. Its value is not used. */
+/*
+ * The address of this block marks a page for which there was no memory. The block's value is not
+ * used.
+ */
 static _Alignas(struct twi_lane_block) char none_mark;
 
 #define PAGE_NONE ((struct twi_lane_block *)(void *)&none_mark)
@@ -25,9 +28,9 @@ static size_t page_bytes(uint32_t page)
 static struct twi_lane_block *page_made(const struct twi_worker *worker, uint32_t page)
 {
 	/*
-	 * E130: acquires the zeroed page. E8: also the worker's last look before it sleeps. If it
-	 * misses a page, the thread that has made the page pushes later, and wakes the worker if
-	 * necessary.
+	 * E130: acquires the zeroed page. E8: this load is also part of the worker's last look
+	 * before it sleeps. If the worker misses a page, the thread that has made the page pushes
+	 * later, and wakes the worker if necessary.
 	 */
 	struct twi_lane_block *block = twi_load_seq_cst(&worker->far[page]);
 
@@ -121,8 +124,8 @@ TWI_NOINLINE struct twi_lane *twi_lane_far(struct twi_worker *worker, uint32_t n
 	if (TWI_UNLIKELY(lane == NULL))
 		return &worker->near.lane[TWI_LANE_SHARED];
 	/*
-	 * Initialises the lane at its first use. No other thread does so, and the worker looks at
-	 * the lane only after its first push.
+	 * Initialises the lane at its first use. No other thread initialises the lane, and the
+	 * worker looks at the lane only after its first push.
 	 */
 	if (TWI_UNLIKELY(lane->number != number))
 		twi_lane_init(lane, number);

@@ -40,7 +40,7 @@ bool twi_lane_idle(const struct twi_lane *lane)
 
 static TWI_WORKER_ONLY bool block_idle(const struct twi_lane_block *block)
 {
-	/* E8: also the worker's last look before it sleeps. */
+	/* E8: this load is also part of the worker's last look before it sleeps. */
 	uint64_t used = twi_load_seq_cst(&block->used);
 
 	for (; used != 0; used &= used - 1) {

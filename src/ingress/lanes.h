@@ -16,9 +16,9 @@ typedef uint64_t twi_lane_step(struct twi_worker *worker, struct twi_lane *lane,
 			       unsigned *left);
 
 /*
- * Returns, as enum twi_left, what the queue may still hide after twi_mpsc_take_sc has returned
- * NULL. If one thread uses the lane, that can only be a push which that thread has not completed.
- * In the shared lane, such a push may hide completed pushes by other threads.
+ * Called after twi_mpsc_take_sc has returned NULL. Returns, as enum twi_left, which pushes the
+ * queue may still hide. If one thread uses the lane, that can only be a push which that thread has
+ * not completed. In the shared lane, such a push may hide completed pushes by other threads.
  */
 static inline TWI_WORKER_ONLY unsigned twi_lane_left(const struct twi_lane *lane,
 						     const struct twi_mpsc_node *last,
@@ -38,7 +38,10 @@ TWI_WORKER_ONLY bool twi_lanes_idle(struct twi_worker *worker);
 /* Returns whether no thread ever pushed to the engine. No other thread may use the engine. */
 bool twi_lanes_unused(const struct twi_worker *worker);
 
-/* Takes a batch by `step`, with a share from each lane. Returns how many entries were taken. */
+/*
+ * Calls `step` for each lane to take a batch, with a share from each lane. Returns how many entries
+ * were taken.
+ */
 TWI_WORKER_ONLY uint64_t twi_lanes_take(struct twi_worker *worker, twi_lane_step *step,
 					uint64_t batch, unsigned *left);
 

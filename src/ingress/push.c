@@ -63,7 +63,7 @@ void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane)
 }
 
 /*
- * Makes the lane ready. Returns true if this was the first push to an exclusive lane. The lane may
+ * Makes the lane ready. Returns true if this was the first push to an exclusive lane: the lane may
  * now have a ring, so the caller must try the ring again.
  */
 static bool lane_ring_made(struct twi_worker *worker, struct twi_lane *lane)

@@ -77,7 +77,7 @@ static inline void twi_lane_pushed(struct twi_lane *lane)
 		twi_lane_far_pushed(lane);
 }
 
-/* For the lane's thread. Returns whether the lane's ring has a free entry. */
+/* Called by the lane's thread. Returns whether the lane's ring has a free entry. */
 static inline bool twi_lane_has_room(struct twi_worker *worker, struct twi_lane *lane)
 {
 	return TWI_LIKELY(twi_ring_knows_room(&lane->ring)) || twi_lane_ring_room(worker, lane, 1);

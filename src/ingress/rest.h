@@ -12,9 +12,9 @@
  *
  * No push is lost. In each producer, the barrier takes effect between two instructions. If these
  * come after the push, the worker's second look sees the push. If they come before the push, the
- * producer reads the bit after the worker has cleared it, and sees that (E8). If the system has no
- * such barrier, each push is sequentially consistent, and so are all steps on the bit. If the
- * barrier fails, the worker sets all bits again.
+ * producer reads the bit after the worker has cleared it, and finds it clear (E8). If the system
+ * has no such barrier, each push is sequentially consistent, and so are all steps on the bit. If
+ * the barrier fails, the worker sets all bits again.
  *
  * The bit alone must decide. Suppose that there were also a flag in the lane. A producer that joins
  * could set the flag after the worker has cleared flag and bit. It would then find the flag set,

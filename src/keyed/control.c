@@ -7,9 +7,9 @@
  * ever comes twice. So if the swap succeeds, the state word and the life belong together.
  *
  * After a thread has found an entry in the table, another thread may replace the entry before the
- * first one reads its state word. The key has had an entry all the time, so it must not be reported
- * as absent. The state word shows that the entry was replaced, and the thread looks the key up
- * again. A lookup must be wait-free, so it reports busy instead.
+ * first thread reads the state word. The key has had an entry all the time, so it must not be
+ * reported as absent. The state word shows that the entry was replaced, and the thread looks the
+ * key up again. A lookup must be wait-free, so it reports busy instead.
  *
  * A reschedule moves the timer that the entry has at that moment. If the entry is replaced in place
  * between the look and the move, the call has moved the later timer of the same key, as if the call
@@ -86,15 +86,15 @@ int tw_keyed_cancel(struct tw_keyed *table, const void *key, size_t key_bytes, u
 		return outcome;
 	do {
 		outcome = TW_KEYED_ABSENT;
-		twi_rcu_enter(); /* E56 */
+		twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 		entry = twi_hash_find(table, &wanted, &place);
 		TWI_TEST_POINT("keyed:found");
 		if (entry != NULL) {
-			/* RELAXED: only a hint. */
+			/* RELAXED: the address is only prefetched. */
 			TWI_PREFETCH_WRITE(twi_load_relaxed(&entry->timer_node));
 			outcome = entry_stop(entry, life, &word);
 		}
-		twi_rcu_leave(); /* E56 */
+		twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	} while (TWI_UNLIKELY(outcome == TW_KEYED_REPLACED));
 	if (outcome == TW_KEYED_DONE)
 		twi_keyed_end(entry, word, TW_KEYED_END_CANCELLED);
@@ -134,11 +134,11 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 	if (outcome != 0 || delay_ns == INT64_MIN)
 		return outcome != 0 ? outcome : -ERANGE;
 	do {
-		twi_rcu_enter(); /* E56 */
+		twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 		entry = twi_hash_find(table, &wanted, &place);
 		TWI_TEST_POINT("keyed:found");
 		outcome = entry != NULL ? entry_move(entry, delay_ns) : TW_KEYED_ABSENT;
-		twi_rcu_leave(); /* E56 */
+		twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	} while (outcome == TW_KEYED_PRESENT);
 	return outcome;
 }
@@ -156,8 +156,8 @@ static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t wo
 	struct tw_keyed_info info = {
 		.size = sizeof info,
 		.kind = twi_load_acquire(&entry->kind),
-		.arg = twi_load_acquire(&entry->arg),   /* E51 */
-		.life = twi_load_acquire(&entry->life), /* E51 */
+		.arg = twi_load_acquire(&entry->arg),   /* E51: as above */
+		.life = twi_load_acquire(&entry->life), /* E51: as above */
 	};
 	struct tw_handle timer = twi_keyed_timer(entry);
 	struct tw_timeout timeout = {.size = sizeof timeout};
@@ -212,14 +212,14 @@ int tw_keyed_get(struct tw_keyed *table, const void *key, size_t key_bytes,
 	if (ret_info != NULL &&
 	    (ret_info->size < sizeof info || ret_info->size > TWI_STRUCT_BYTES_MAX))
 		return -EINVAL;
-	twi_rcu_enter(); /* E56 */
+	twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 	entry = twi_hash_find(table, &wanted, &place);
 	TWI_TEST_POINT("keyed:found");
 	if (ret_info != NULL)
 		found = entry != NULL && entry_report(entry, &info);
 	else
 		found = entry != NULL && entry_is(entry);
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	if (!found)
 		return TW_KEYED_ABSENT;
 	if (ret_info != NULL) {
@@ -240,14 +240,15 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		return -EINVAL;
 	if (table->fork_epoch != twi_fork_epoch)
 		return -ECHILD;
-	twi_rcu_enter(); /* E56 */
+	twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 	cds_lfht_first(table->hash, &place);
 	while (stop == 0 && place.node != NULL) {
 		struct twi_keyed_entry *entry = twi_hash_entry(place.node);
 		uint64_t word = twi_keyed_look(entry);
 
 		/*
-		 * If a dead entry was replaced, the entry that replaced it may not be visible yet.
+		 * A dead entry is not visited. If another entry has replaced it, the walk may miss
+		 * that one.
 		 */
 		if (!twi_keyed_dead(word)) {
 			info = info_read(entry, word);
@@ -258,7 +259,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 		if (stop == 0)
 			cds_lfht_next(table->hash, &place);
 	}
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	return visited;
 }
 

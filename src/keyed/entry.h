@@ -38,7 +38,7 @@ struct twi_keyed_entry {
 	_Atomic(void *) timer_node;                                /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t timer_generation;                         /* [handoff E50] [atomic E51] */
 	_Atomic uint64_t word;                                     /* [atomic E50] */
-	uint16_t key_bytes;                                        /* [const], as those below */
+	uint16_t key_bytes;                                        /* [const], like those below */
 	uint16_t stripe;
 	union {
 		char near[TWI_KEY_NEAR_BYTES];
@@ -47,7 +47,7 @@ struct twi_keyed_entry {
 	} key;
 	struct tw_keyed *table;
 	_Atomic(const struct tw_keyed_kind *)
-		kind; /* [handoff E50] [atomic E51], as are those below */
+		kind; /* [handoff E50] [atomic E51], like the fields below */
 	_Atomic(void *) arg;
 	_Atomic uint64_t life;
 	_Atomic(struct twi_keyed_entry *)
@@ -84,7 +84,7 @@ struct twi_keyed_stripe {
 #define TWI_COUNT_KEY UINT64_C(1)
 
 struct tw_keyed {
-	struct tw_engine *engine;             /* [const], as those below */
+	struct tw_engine *engine;             /* [const], like the fields below */
 	const struct tw_allocator *allocator; /* never NULL */
 	struct cds_lfht *hash;
 	uint64_t seed;
@@ -131,14 +131,14 @@ static inline bool twi_keyed_swap(struct twi_keyed_entry *entry, uint64_t *word,
 	bool swapped;
 
 	twi_tsan_release(&entry->word);
-	swapped = twi_cas_acq_rel(&entry->word, word, next); /* E50 */
+	swapped = twi_cas_acq_rel(&entry->word, word, next); /* E50: see above */
 	twi_tsan_acquire(&entry->word);
 	return swapped;
 }
 
 static inline uint64_t twi_keyed_look(struct twi_keyed_entry *entry)
 {
-	uint64_t word = twi_load_acquire(&entry->word); /* E50 */
+	uint64_t word = twi_load_acquire(&entry->word); /* E50: pairs with twi_keyed_swap */
 
 	twi_tsan_acquire(&entry->word);
 	return word;
@@ -184,7 +184,7 @@ static inline struct tw_handle twi_keyed_timer(struct twi_keyed_entry *entry)
 					  twi_load_acquire(&entry->timer_generation)}; /* E51 */
 }
 
-/* table.c */
+/* table.c: checks arguments. */
 
 /* Checks a table and a key. Returns 0 and the key with its hash, or -EINVAL or -ECHILD. */
 int twi_key_check(struct tw_keyed *table, const void *key, size_t key_bytes,

@@ -21,8 +21,8 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int error;
 
 	/*
-	 * A new timer must not fire at once. Otherwise it could fire each time
-	 * before the entry is filled, and the caller would make one timer after another.
+	 * A new timer must not fire at once. Otherwise it could fire each time before the entry is
+	 * filled, and the caller would make one timer after another.
 	 */
 	if (delay_ns <= 0 && delay_ns != INT64_MIN)
 		delay_ns = 1;
@@ -34,7 +34,7 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	 * written.
 	 */
 	twi_store_release(&entry->timer_node, timer.node);
-	twi_store_release(&entry->timer_generation, timer.generation); /* E51 */
+	twi_store_release(&entry->timer_generation, timer.generation); /* E51: as above */
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 
 /*
  * Sets flags of an entry, and retires it if all flags are set then. The table, the timer or the
- * owner must not have released the entry yet.
+ * owner must still have the entry, because otherwise it may be freed.
  */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
@@ -108,9 +108,9 @@ static uint64_t table_leave(struct twi_keyed_entry *entry, uint64_t word)
 
 	if ((word & TWI_KEYED_OUT) != 0)
 		return TWI_KEYED_OUT;
-	twi_rcu_enter(); /* E56 */
+	twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 	out = twi_hash_remove(table, entry);
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	if (!out)
 		return 0;
 	/* RELAXED: it is only a count. */
@@ -134,7 +134,7 @@ void twi_keyed_end(struct twi_keyed_entry *entry, uint64_t word, enum tw_keyed_e
 	struct tw_keyed_self self = twi_keyed_self(entry);
 	/* RELAXED, kind and argument: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
-	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
+	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED: as above */
 	struct leave leave = {.entry = entry};
 
 	TWI_TEST_POINT("keyed:ending");
@@ -257,7 +257,7 @@ static void entry_run(struct twi_keyed_entry *entry)
 {
 	/* RELAXED, kind and argument: they were acquired with the entry. */
 	const struct tw_keyed_kind *kind = twi_load_relaxed(&entry->kind);
-	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED */
+	void *arg = twi_load_relaxed(&entry->arg); /* RELAXED: as above */
 	struct tw_keyed_self self;
 	int64_t again_ns;
 
@@ -347,8 +347,8 @@ static void on_timer_end(void *entry, enum tw_end end)
 		return;
 	twi_keyed_seen = NULL;
 	/*
-	 * If the callback has already done the work, the entry may serve another key by now, or be
-	 * gone.
+	 * If the callback has already done the work, the entry may serve another key by now, or may
+	 * be freed.
 	 */
 	if (done || entry_of_parent(entry))
 		return;

@@ -24,7 +24,7 @@ static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
 	do {
-		twi_store_relaxed(&last->next, top); /* RELAXED */
+		twi_store_relaxed(&last->next, top); /* RELAXED: as above */
 
 		/*
 		 * E52: pairs with twi_keyed_free_pop. Publishes the entries, and everything that
@@ -37,8 +37,8 @@ struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table)
 {
 	struct twi_keyed_entry *top;
 
-	twi_rcu_enter();                      /* E56 */
-	top = twi_load_acquire(&table->free); /* E52 */
+	twi_rcu_enter();                      /* E56: until we leave, no popped entry comes back */
+	top = twi_load_acquire(&table->free); /* E52: pairs with free_push */
 
 	/*
 	 * RELAXED: the link is correct if the top is still the same (see above). E52: if the swap
@@ -46,7 +46,7 @@ struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table)
 	 */
 	while (top != NULL && !twi_cas_acquire(&table->free, &top, twi_load_relaxed(&top->next)))
 		;
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	return top;
 }
 
@@ -66,7 +66,7 @@ static void chunk_add(struct tw_keyed *table, struct twi_keyed_chunk *chunk)
 
 	for (size_t i = 0; i <= last; i++) {
 		chunk->entry[i].table = table;
-		/* RELAXED: no other thread has it yet. */
+		/* RELAXED: no other thread has the chunk yet. */
 		if (i > 0)
 			twi_store_relaxed(&chunk->entry[i - 1].next, &chunk->entry[i]);
 	}
@@ -163,7 +163,7 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 		key_release(entry);
 		if (entry == last)
 			break;
-		/* RELAXED: it was acquired with the list. */
+		/* RELAXED: the caller has acquired the links with the list. */
 		entry = twi_load_relaxed(&entry->next);
 	}
 	free_push(table, first, last);

@@ -78,7 +78,7 @@ void twi_reclaim_push(struct tw_keyed *table)
 	 */
 	struct tw_keyed *first = twi_load_relaxed(&reclaimer.work);
 
-	(void)twi_fetch_add_relaxed(&table->reclaims, 1); /* RELAXED */
+	(void)twi_fetch_add_relaxed(&table->reclaims, 1); /* RELAXED: as above */
 	do {
 		table->work_next = first;
 		/*
@@ -167,8 +167,8 @@ static void sleep_until_pushed(void)
 {
 	twi_park_prepare(&reclaimer.park);
 	/*
-	 * E8, E55: both must come after prepare. The other side stores before it looks for a
-	 * sleeper.
+	 * E8, E55: both loads must come after twi_park_prepare. The other side stores before it
+	 * looks for a sleeper.
 	 */
 	if (twi_load_seq_cst(&reclaimer.work) == NULL && twi_load_seq_cst(&reclaimer.tables) != 0)
 		twi_park_wait(&reclaimer.park, INT64_MAX);
@@ -207,7 +207,7 @@ static bool thread_ends(void)
 	 * could miss each other.
 	 */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
-	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55 */
+	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55: as above */
 }
 
 static void *thread_body(void *unused)
@@ -357,9 +357,9 @@ static void child_begins(void)
 {
 	/* RELAXED, all: there is no other thread. */
 	twi_store_relaxed(&reclaimer.work, NULL);
-	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED */
-	twi_store_relaxed(&reclaimer.thread, THREAD_NONE); /* RELAXED */
-	twi_store_relaxed(&reclaimer.waiting, 0);          /* RELAXED */
+	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED: as above */
+	twi_store_relaxed(&reclaimer.thread, THREAD_NONE); /* RELAXED: as above */
+	twi_store_relaxed(&reclaimer.waiting, 0);          /* RELAXED: as above */
 	twi_park_init(&reclaimer.park);
 }
 

@@ -31,7 +31,10 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	twi_tsan_acquire(table);
 	twi_keyed_key_acquire(entry);
 	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
-	/* RELAXED: the destroyer must make sure that no thread schedules any more. */
+	/*
+	 * RELAXED: only the destroy acts on this half of the count, and no thread may schedule any
+	 * more by then.
+	 */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
 	if (!twi_keyed_key_copy(entry, key)) {
 		twi_keyed_retire(entry);
@@ -55,15 +58,15 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	struct twi_keyed_entry *first;
 
 	twi_keyed_key_release(entry);
-	twi_rcu_enter();                           /* E56 */
-	first = twi_load_acquire(&table->retired); /* E52: its `last` is read below */
+	twi_rcu_enter();                           /* E56: until we leave, `first` is not freed */
+	first = twi_load_acquire(&table->retired); /* E52: acquires `last` of `first` */
 	do {
 		/* RELAXED: the swap publishes. */
 		twi_store_relaxed(&entry->next, first);
 		entry->last = first != NULL ? first->last : entry;
 		/* E52: pairs with work_take and with itself. */
 	} while (!twi_cas_acq_rel(&table->retired, &first, entry));
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	/*
 	 * If a hook has forked, the child has its own reclaimer, and this table belongs to the
 	 * parent.
@@ -71,6 +74,6 @@ void twi_keyed_retire(struct twi_keyed_entry *entry)
 	if (first == NULL && table->fork_epoch == twi_fork_epoch)
 		twi_reclaim_push(table);
 	twi_tsan_release(count);
-	/* E53: pairs with entries_out. The last access to the table. */
+	/* E53: pairs with entries_out. This is the last access to the table. */
 	(void)twi_fetch_sub_release(count, TWI_COUNT_ENTRY);
 }

@@ -65,8 +65,8 @@ static void entry_fill(struct twi_keyed_entry *entry, const struct part *part)
 	 * which they are written.
 	 */
 	twi_store_release(&entry->kind, part->kind);
-	twi_store_release(&entry->arg, part->arg);   /* E51 */
-	twi_store_release(&entry->life, part->life); /* E51 */
+	twi_store_release(&entry->arg, part->arg);   /* E51: as above */
+	twi_store_release(&entry->life, part->life); /* E51: as above */
 	entry->runs = part->runs;
 }
 
@@ -98,7 +98,7 @@ static void entry_unmake(struct twi_keyed_entry *entry)
 {
 	static const struct tw_keyed_kind silent = {.size = sizeof silent};
 
-	/* RELAXED: only this thread reads it, when it ends the entry. */
+	/* RELAXED: only this thread reads the kind, when it ends the entry. */
 	twi_store_relaxed(&entry->kind, &silent);
 	twi_keyed_out(entry);
 	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
@@ -199,9 +199,9 @@ static int put_new(struct order *order)
 		return outcome;
 	/* RELAXED: it is only a count. */
 	(void)twi_fetch_add_relaxed(&order->table->stripe[entry->stripe].count, TWI_COUNT_KEY);
-	twi_rcu_enter(); /* E56 */
+	twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 	outcome = entry_put(order, entry);
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	/* A hook may end this thread, so a cleanup must end the old entry. */
 	pthread_cleanup_push(ousted_end, order);
 	if (outcome != TW_KEYED_PRESENT) {
@@ -222,8 +222,8 @@ static struct part part_old(struct twi_keyed_entry *entry)
 	return (struct part){
 		/* RELAXED, all: they were acquired with the hold. */
 		.kind = twi_load_relaxed(&entry->kind),
-		.arg = twi_load_relaxed(&entry->arg),   /* RELAXED */
-		.life = twi_load_relaxed(&entry->life), /* RELAXED */
+		.arg = twi_load_relaxed(&entry->arg),   /* RELAXED: as above */
+		.life = twi_load_relaxed(&entry->life), /* RELAXED: as above */
 		.runs = entry->runs,
 	};
 }
@@ -249,8 +249,8 @@ static int part_report(const struct order *order, const struct part *old)
 
 /*
  * Gives a held entry, whose timer is set, the new kind and argument. If another thread sets stop
- * meanwhile, it meant the old kind and argument, so the entry ends. Then returns PRESENT, because
- * the new kind and argument need another entry.
+ * meanwhile, it meant the old kind and argument, so the entry ends. Then the function returns
+ * PRESENT, because the new kind and argument need another entry.
  */
 static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 {
@@ -329,7 +329,7 @@ static enum found order_look(const struct order *order, struct twi_keyed_entry *
 	struct twi_keyed_entry *entry;
 	enum found found = FOUND_OTHER;
 
-	twi_rcu_enter(); /* E56 */
+	twi_rcu_enter(); /* E56: until we leave, no entry is freed. */
 	entry = twi_hash_find(order->table, &order->key, &place);
 	if (entry != NULL) {
 		if (order->replaces && entry_hold(entry))
@@ -337,7 +337,7 @@ static enum found order_look(const struct order *order, struct twi_keyed_entry *
 		else if (!order->replaces && !twi_keyed_dead(twi_keyed_look(entry)))
 			found = FOUND_PRESENT;
 	}
-	twi_rcu_leave(); /* E56 */
+	twi_rcu_leave(); /* E56: from here on, entries may be freed. */
 	*ret_entry = entry;
 	return found;
 }

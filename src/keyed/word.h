@@ -72,7 +72,7 @@ static inline enum twi_keyed_state twi_keyed_state(uint64_t word)
 	return (enum twi_keyed_state)(word & TWI_KEYED_STATE_MASK);
 }
 
-/* Returns the word changed to another state, with the same step and flags. */
+/* Returns the state word changed to another state, with the same step and flags. */
 static inline uint64_t twi_keyed_to(uint64_t word, enum twi_keyed_state state)
 {
 	return (word & ~TWI_KEYED_STATE_MASK) | (uint64_t)state;
@@ -84,7 +84,7 @@ static inline uint64_t twi_keyed_hold(uint64_t word)
 	return twi_keyed_to(word, TWI_KEYED_HELD) + TWI_KEYED_STEP;
 }
 
-/* Returns the first word of an entry that was free before. */
+/* Returns the first state word of an entry that was free before. */
 static inline uint64_t twi_keyed_begin(uint64_t word)
 {
 	return (word & ~(TWI_KEYED_STEP - 1)) + TWI_KEYED_STEP + (uint64_t)TWI_KEYED_HELD;

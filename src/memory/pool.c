@@ -134,8 +134,8 @@ static void row_chain(void *const *row, size_t count)
 }
 
 /*
- * Updates `recent` and the `ahead` pointers, as twi_pool_give does for one block. The blocks given
- * before now point ahead to blocks of this array.
+ * Updates `recent` and the `ahead` pointers, as twi_pool_give does for one block. Blocks that were
+ * given earlier then point ahead to blocks of this array.
  */
 static void row_remember(struct twi_stock *stock, void *const *row, size_t count)
 {

@@ -68,7 +68,7 @@ static TWI_COLD struct twi_slab *slab_make(void)
 		return NULL;
 	slab = slab_allocate();
 	if (slab == NULL) {
-		/* RELAXED: undoes count_take. */
+		/* RELAXED: as in count_take, whose count this takes back. */
 		(void)twi_fetch_add_relaxed(&slab_count, (uint32_t)-1);
 		return NULL;
 	}
@@ -254,8 +254,9 @@ void twi_slab_inherit(void)
 		count++;
 		slab->inherited_count = carved_count(slab);
 		/*
-		 * Which slabs were spare is not known any more. A slab that is used up, or that is
-		 * current until then, costs slab_install() one more step when it is taken.
+		 * The child does not know which slabs were spare, so all slabs become spare. If
+		 * slab_install() takes one that is used up, or that has been the current one until
+		 * then, it needs one more step.
 		 */
 		twi_depot_push(&spare_slabs, &slab->spare);
 	}
@@ -294,7 +295,7 @@ bool twi_slab_has(const void *pointer)
 {
 	/*
 	 * Caches the slab that was found last, because related pointers often lie in the same slab.
-	 * It is only compared, never followed.
+	 * The pointer is only compared, never followed.
 	 */
 	static _Thread_local const struct twi_slab *last;
 	uintptr_t address = (uintptr_t)pointer;

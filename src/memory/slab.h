@@ -8,9 +8,9 @@
  *
  * Protocol. Threads carve runs of 256 blocks off the current slab, by an atomic increment of a
  * counter in its head (the linearization point). If a thread finds the slab used up, it makes a new
- * one and installs it by compare-and-swap. If another thread was faster, it puts its slab on the
- * stack of spare slabs. The next thread that needs a slab looks there first. No thread waits for
- * another.
+ * one and installs it by compare-and-swap. If another thread was faster, the thread puts its own
+ * slab on the stack of spare slabs. The next thread that needs a slab looks there first. No thread
+ * waits for another.
  *
  * Progress. carve is lock-free, with a system call once per 32,767 blocks.
  */

@@ -107,8 +107,8 @@ static inline void twi_mpsc_chain(struct twi_mpsc_node *last, struct twi_mpsc_no
 static inline const struct twi_mpsc_node *twi_mpsc_last_sc(const struct twi_mpsc_in *in)
 {
 	/*
-	 * E8: also the consumer's last look before it sleeps. The pointer is compared, not
-	 * followed.
+	 * E8: this load is also part of the consumer's last look before it sleeps. The pointer is
+	 * compared, not followed.
 	 */
 	return twi_load_seq_cst(&in->head);
 }

@@ -221,8 +221,8 @@ static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool un
 static inline uint64_t twi_ring_pushed(const struct twi_ring_in *in)
 {
 	/*
-	 * E19: pairs with twi_ring_raise(), so that the entries can be read. E8: also the
-	 * consumer's last look before it sleeps.
+	 * E19: pairs with twi_ring_raise(), so that the entries can be read. E8: this load is also
+	 * part of the consumer's last look before it sleeps.
 	 */
 	return twi_load_seq_cst(&in->tail);
 }

@@ -53,7 +53,10 @@ static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 	 */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
-	/* RELAXED: as above. All tasks that will be submitted in the chunk are younger. */
+	/*
+	 * RELAXED: as above. All tasks that will be submitted in the chunk get this number or a
+	 * higher one.
+	 */
 	twi_store_relaxed(&chunk->age_least, twi_load_relaxed(&queue->submitted));
 	do {
 		chunk->next = first;
@@ -79,7 +82,7 @@ struct twi_task *twi_task_take(struct tw_retry *queue)
 {
 	struct twi_link *link;
 
-	/* RELAXED: the destroyer must make sure that no thread submits any more. */
+	/* RELAXED: only the destroy reads this count, and no thread may submit any more by then. */
 	(void)twi_fetch_add_relaxed(&queue->out, 1);
 	while ((link = twi_stack_pop(&queue->free)) == NULL) {
 		if (!twi_retry_grow(queue, 1)) {
@@ -105,7 +108,7 @@ void twi_task_give(struct twi_task *task)
 	 */
 	twi_store_release(&task->word, twi_task_step(word) | TWI_TASK_FREE);
 	twi_stack_push(&queue->free, &task->free);
-	/* E43: pairs with tw_retry_destroy. The last access to the queue. */
+	/* E43: pairs with tw_retry_destroy. This is the last access to the queue. */
 	(void)twi_fetch_sub_release(&queue->out, 1);
 }
 

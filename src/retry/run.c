@@ -19,7 +19,7 @@ int twi_timer_make(struct twi_task *task)
 		return error;
 	/* RELAXED, both stores: the change of the state word publishes them. */
 	twi_store_relaxed(&task->timer_node, timer.node);
-	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED */
+	twi_store_relaxed(&task->timer_generation, timer.generation); /* RELAXED: as above */
 	return 0;
 }
 
@@ -86,8 +86,8 @@ static void task_finish(struct twi_task *task, enum tw_retry_end end)
 
 	TWI_TEST_POINT("retry:ending");
 	/*
-	 * The cancel must come first. After it the timer can no longer expire or be handed back,
-	 * unless it already was.
+	 * The cancel must come before the hook. If it succeeds, the timer can no longer expire or
+	 * be handed back.
 	 */
 	if ((twi_task_look(task) & TWI_TASK_GONE) == 0)
 		leave.timer_to_come = tw_cancel(twi_task_timer(task)) != TW_CANCEL_DONE;
@@ -225,7 +225,7 @@ static void attempt_aborted(void *task)
 /* Runs an attempt. The task is RUNNING and has no timer. */
 static void task_run(struct twi_task *task, uint64_t step)
 {
-	/* RELAXED: it was acquired with the task. */
+	/* RELAXED: this thread has acquired the generation with the task. */
 	struct tw_retry_handle self = {task, twi_load_relaxed(&task->generation), step};
 	int result;
 

@@ -33,7 +33,7 @@ static inline void twi_stack_push(struct twi_stack *stack, struct twi_link *link
 	do {
 		/* RELAXED, all three: nothing behind the top is read; the swap publishes. */
 		seen.half[1] = twi_load_relaxed(&stack->top[1]);
-		seen.half[0] = twi_load_relaxed(&stack->top[0]); /* RELAXED */
+		seen.half[0] = twi_load_relaxed(&stack->top[0]); /* RELAXED: as above */
 		twi_store_relaxed(&link->next,
 				  (struct twi_link *)(uintptr_t)seen.half[0]); /* RELAXED */
 		next.half[0] = (uint64_t)(uintptr_t)link;
@@ -63,13 +63,13 @@ static inline struct twi_link *twi_stack_pop(struct twi_stack *stack)
 		if (link == NULL)
 			return NULL;
 		/*
-		 * RELAXED: it must belong to the counter that the swap compares; otherwise the swap
+		 * RELAXED: if the link does not belong to the counter that was read, the swap
 		 * fails.
 		 */
 		next.half[0] = (uint64_t)(uintptr_t)twi_load_relaxed(&link->next);
 		next.half[1] = seen.half[1] + 1;
 		TWI_TEST_POINT("retry:popping");
-	} while (!twi_cas_pair_acquire(stack->top, seen, next)); /* E42 */
+	} while (!twi_cas_pair_acquire(stack->top, seen, next)); /* E42: as above */
 	return link;
 }
 

@@ -38,7 +38,7 @@ struct twi_task {
 	/* [handoff E40] handle of its timer; a reader may get the halves of two handles */
 	_Atomic(void *) timer_node;
 	_Atomic uint64_t timer_generation; /* [handoff E40] */
-	struct tw_retry *queue;            /* [handoff E40], as those below */
+	struct tw_retry *queue;            /* [handoff E40], like the fields below */
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t begun_ns;
@@ -63,7 +63,7 @@ struct twi_task_chunk {
 };
 
 struct tw_retry {
-	struct tw_engine *engine;             /* [const], as those below */
+	struct tw_engine *engine;             /* [const], like the fields below */
 	const struct tw_allocator *allocator; /* NULL stands for the C library's */
 	uint64_t seed;
 	uint32_t pending_limit;
@@ -121,7 +121,7 @@ bool twi_retry_grow(struct tw_retry *queue, uint64_t tasks);
 /* Returns a free task, or NULL if there is no memory. */
 struct twi_task *twi_task_take(struct tw_retry *queue);
 
-/* Frees a task. It is the last access to the task and to its queue. */
+/* Frees a task. This is the caller's last access to the task and to its queue. */
 void twi_task_give(struct twi_task *task);
 
 /* Makes all chunks of a queue spare, for later queues. */
@@ -145,20 +145,20 @@ static inline bool twi_task_swap(struct twi_task *task, uint64_t *word, uint64_t
 	bool swapped;
 
 	twi_tsan_release(&task->word);
-	swapped = twi_cas_acq_rel(&task->word, word, next); /* E40 */
+	swapped = twi_cas_acq_rel(&task->word, word, next); /* E40: see above */
 	twi_tsan_acquire(&task->word);
 	return swapped;
 }
 
 static inline uint64_t twi_task_look(struct twi_task *task)
 {
-	uint64_t word = twi_load_acquire(&task->word); /* E40 */
+	uint64_t word = twi_load_acquire(&task->word); /* E40: pairs with twi_task_swap */
 
 	twi_tsan_acquire(&task->word);
 	return word;
 }
 
-/* Returns the handle of its timer. The caller must have the task. */
+/* Returns the handle of the task's timer. The caller must have the task. */
 static inline struct tw_handle twi_task_timer(struct twi_task *task)
 {
 	/* RELAXED, both loads: the owner has acquired the handle with the task. */
@@ -193,7 +193,7 @@ void twi_task_end(struct twi_task *task, enum tw_retry_end end);
 /* Does the same as twi_task_end for a task whose place in the queue another task has taken. */
 void twi_task_end_evicted(struct twi_task *task);
 
-/* queue.c: places. */
+/* queue.c: take a place in the queue, and give it back. */
 
 bool twi_pending_take(struct tw_retry *queue);
 void twi_pending_give(struct tw_retry *queue);

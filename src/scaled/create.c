@@ -12,7 +12,7 @@
 /*
  * Returns the options of the queue: those of the engine, with some changes. The queue has no
  * thread. It measures no lateness, because it would count lateness from the deadline at factor 1.
- * Its wheel is hierarchical, because that can pass much empty time at once.
+ * Its wheel is hierarchical, because such a wheel can pass much empty time at once.
  */
 static struct tw_options queue_options(struct tw_scaled *scaled)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores the new factor, and
- * makes each kind take a turn. The turn computes anew when the next one is due.
+ * makes each kind take a turn. The turn computes again when the next turn is due.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -51,8 +51,8 @@ static void kinds_drive(struct tw_engine *engine)
 
 	for (; seat != NULL; seat = seat->next)
 		/*
-		 * RELAXED: an old owner does no harm. The handles of a seat without an owner name
-		 * ended timeouts.
+		 * RELAXED: an owner that has left the seat does no harm, because the seat's handles
+		 * then name ended timeouts.
 		 */
 		if (twi_load_relaxed(&seat->owner) != NULL)
 			twi_seat_drive(seat);
@@ -84,7 +84,7 @@ int tw_scaled_factor_get(struct tw_engine *engine, double *ret_factor)
 
 	if (error != 0)
 		return error;
-	/* RELAXED: this thread reads nothing that was published with it. */
+	/* RELAXED: this thread reads nothing that was published with the factor. */
 	*ret_factor = factor_unpack(twi_load_relaxed(&engine->factor));
 	return 0;
 }

@@ -51,8 +51,9 @@
  * the factor.
  *
  * Ownership. Queue, wheel and clock: as those of an engine in loop mode. The owner is the thread of
- * a turn, or the one that stops the kind. `owner` of a seat is claimed by a swap; its other fields
- * belong to the creator until its first turn, and handles are written again only by the next owner.
+ * a turn, or the one that stops the kind. A kind's creator claims `owner` of a seat by a swap. The
+ * seat's other fields belong to the creator until the kind's first turn. Only the next owner writes
+ * the handles again.
  *
  * Ends. When the engine is stopped, it hands back the relay. The relay's finaliser stops the queue,
  * which hands back the timeouts to the same hook. tw_scaled_stop stops the queue of one kind. After
@@ -113,7 +114,10 @@ struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 bool twi_seat_due(const _Atomic uint64_t *half);
 /* seat.c: makes a turn of the seat's kind begin after this call. */
 void twi_seat_drive(struct twi_seat *seat);
-/* Does the same for the park of a kind's queue, which calls it instead of waking a thread. */
+/*
+ * Does the same as twi_seat_drive, for the park of a kind's queue. A waker calls this function
+ * instead of waking a thread.
+ */
 void twi_seat_park_drive(struct twi_park *park);
 
 /* factor.c: returns how far the queue's time is ahead of the engine's, by the present factor. */

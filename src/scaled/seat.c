@@ -15,7 +15,7 @@ static bool seat_claim(struct twi_seat *seat, struct tw_scaled *scaled)
 {
 	struct tw_scaled *nobody = NULL;
 
-	/* E151: acquires the last owner's use of the seat. */
+	/* E151: acquires everything that the last owner did with the seat. */
 	return twi_cas_acq_rel(&seat->owner, &nobody, scaled);
 }
 
@@ -44,7 +44,7 @@ static struct twi_seat *seat_make(struct tw_scaled *scaled)
 	 * publishes it.
 	 */
 	twi_store_relaxed(&seat->owner, scaled);
-	first = twi_load_relaxed(&engine->seats); /* RELAXED */
+	first = twi_load_relaxed(&engine->seats); /* RELAXED: as above */
 	do {
 		seat->next = first;
 		TWI_TEST_POINT("scaled:seating");

@@ -9,9 +9,9 @@
  *
  * During a turn the queue publishes nothing, because no thread has to drive a driver that runs. The
  * last poll publishes. `armed_ns` is then the time by which the queue needs the next turn: it is
- * the end of the tick in which the earliest timeout lies. The driver comes at the begin of that
- * tick, so that the timeout is not late by two ticks, the queue's and the engine's. If it comes too
- * early, it comes again one tick of the engine later.
+ * the end of the tick in which the earliest timeout lies. The driver runs at the begin of that
+ * tick, so that the timeout is not late by two ticks, the queue's and the engine's. If it runs too
+ * early, it runs again one tick of the engine later.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -129,7 +129,10 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	 */
 	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;
-	/* Before TW_NEVER, or what is never due would need a turn at once, and again and again. */
+	/*
+	 * The time must be before TW_NEVER. Otherwise timeouts that never expire would need one
+	 * turn after the other.
+	 */
 	turn.target_ns = sooner_ns(twi_deadline_after(turn.now_ns, turn.ahead_ns), TW_NEVER - 1);
 	worker->polls_follow = true;
 	open = turn_polls(&turn);
@@ -138,8 +141,8 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 		return TW_NEVER;
 	worker->polls_follow = false;
 	/*
-	 * Clears this deadline if it has passed in the queue's time. The sleep would not see that,
-	 * because it compares the deadline with the engine's time, which is behind the queue's.
+	 * Clears given_up_ns if it has passed in the queue's time. The sleep would not clear it,
+	 * because it compares given_up_ns with the engine's time, which is behind the queue's.
 	 */
 	if (worker->given_up_ns <= turn.target_ns)
 		worker->given_up_ns = INT64_MAX;

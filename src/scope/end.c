@@ -2,8 +2,8 @@
 /*
  * tw_scope_end and tw_scope_end_wait (protocol: scope.h).
  *
- * Each call cancels the timeouts of all slots. It does so even after another end, because that one
- * may still be under way. Only one of them cancels each timeout.
+ * Each call cancels the timeouts of all slots. It does so even after an earlier end, because that
+ * end may still be under way. Only one of the two cancels each timeout.
  */
 #include "base/test_point.h"
 #include "scope/scope.h"

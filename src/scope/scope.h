@@ -63,8 +63,8 @@
  * scope. `used` only grows. `cursor` is a hint: wrong values cost time.
  *
  * A wait. tw_scope_end_wait calls tw_cancel_wait for each member. A member whose callback has ended
- * may have lost its slot to another one. Then the thread that reused the slot has acquired the end
- * of that callback, and passes it on with its own swap and stores (E141).
+ * may have lost its slot to another member. Then the thread that reused the slot has acquired the
+ * end of that callback, and passes it on with its own swap and stores (E141).
  *
  * Fork. The scope goes to the child as it was. Its schedule works there as soon as the child has
  * taken over the engine, and its end cancels those timeouts that are the child's. Slots that were

@@ -33,14 +33,14 @@ static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 
 	/*
 	 * E141: acquires what an earlier owner of the slot has acquired from its member. If the
-	 * slot has the same node again, only the generation shows that it is another timeout. That
-	 * timeout must be seen pending.
+	 * slot holds the same node for a new timeout, only the generation differs. The caller must
+	 * then see the new timeout as pending.
 	 */
 	seen.half[1] = twi_load_acquire(&slot->half[1]);
 	/*
 	 * E141: the node is not older than the generation. If it is newer, the two may still form a
-	 * valid handle, because two nodes may have equal generations. Then that timeout must be
-	 * seen pending.
+	 * valid handle, because two nodes may have equal generations. The caller must then see the
+	 * newer timeout as pending.
 	 */
 	seen.half[0] = twi_load_acquire(&slot->half[0]);
 	return seen;
@@ -157,8 +157,8 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 
 /*
  * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
- * next one begin with the new slots, or with the first one. Returns false if slots are needed and
- * there is no memory.
+ * next schedule begin with the new slots, or with the first slot. Returns false if slots are needed
+ * and there is no memory.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {
@@ -186,7 +186,7 @@ static uint64_t cursor_move(struct tw_scope *scope)
 	/* RELAXED, load and store: only a hint. */
 	uint64_t at = twi_load_relaxed(&scope->cursor);
 
-	twi_store_relaxed(&scope->cursor, at + 1); /* RELAXED */
+	twi_store_relaxed(&scope->cursor, at + 1); /* RELAXED: as above */
 	return at;
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <tickwheel/histogram.h>
 
-/* Returns whether a caller may pass this histogram. */
+/* Returns whether the caller's histogram exists and has the size that this version knows. */
 static inline bool twi_histogram_right(const struct tw_histogram *histogram)
 {
 	return histogram != NULL && histogram->size == sizeof *histogram;

@@ -59,8 +59,8 @@ void twi_fork_count(bool from_callback)
 }
 
 /*
- * Makes handles be checked under ThreadSanitizer. Must run before any engine is made, because an
- * engine stores the epoch.
+ * If the program has ThreadSanitizer, lets all calls check their handles. Must run before any
+ * engine is made, because an engine stores the epoch.
  */
 static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 {

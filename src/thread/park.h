@@ -9,8 +9,8 @@
  * Protocol. The sleeper publishes that it is about to sleep (E8), looks once more at every reason
  * to stay awake, and waits. A waker first makes its reason visible, then checks whether the worker
  * sleeps. Both sides store, then load, all sequentially consistent. So at least one side sees the
- * other's store, and no wake-up is lost. Several wakers may find PARKED. Only the one that replaces
- * it makes the system call, so there is at most one per sleep.
+ * other's store, and no wake-up is lost. Several wakers may find PARKED. Only the waker that
+ * replaces PARKED makes the system call, so there is at most one per sleep.
  *
  * Progress. prepare, cancel and wake are wait-free; wait blocks.
  */

@@ -57,7 +57,8 @@ static bool step_wait(struct twi_step_watch *watch)
 	/*
 	 * RELAXED: this thread and twi_step_watch_end() both set the timer, and the kernel orders
 	 * the two settings. If ours comes last, we see the `ending` that was stored before the
-	 * other. If the other comes last, the timer stays readable, and ends the next read.
+	 * other setting. If the other setting comes last, the timer stays readable, and ends the
+	 * next read.
 	 */
 	return !twi_load_relaxed(&watch->ending);
 }

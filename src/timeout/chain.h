@@ -11,10 +11,10 @@
  * chain waiting, the thread that ends its last run, or stop.
  *
  * The block was a node before and will be one again, so stale handles and stale ring entries may
- * name it. A thread that follows one of these reads the block as a node. Where a node has its state
- * word, it finds a final state of a later generation. Where a node has its engine, it finds NULL.
- * The other fields that it may read are atomics, which are set when the chain begins, after the
- * word (E4).
+ * name it. A thread that follows such a handle or entry reads the block as a node. Where a node has
+ * its state word, it finds a final state of a later generation. Where a node has its engine, it
+ * finds NULL. The other fields that it may read are atomics, which are set when the chain begins,
+ * after the word (E4).
  */
 #ifndef TWI_TIMEOUT_CHAIN_H
 #define TWI_TIMEOUT_CHAIN_H
@@ -26,7 +26,7 @@
 struct twi_chain {
 	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, except in recovery */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, but not in recovery */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] always NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
@@ -98,7 +98,7 @@ static inline uint64_t twi_chain_rule(struct twi_chain *chain)
  */
 static inline void *twi_chain_arg(struct twi_chain *chain)
 {
-	return twi_load_acquire(&chain->arg); /* E4 */
+	return twi_load_acquire(&chain->arg); /* E4: see above */
 }
 
 /*
@@ -124,9 +124,9 @@ static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_peri
 	twi_store_release(&chain->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);
-	twi_store_release(&chain->engine, NULL);              /* E4 */
-	twi_store_release(&chain->rule, twi_rule_of(period)); /* E4 */
-	twi_store_release(&chain->arg, arg);                  /* E4 */
+	twi_store_release(&chain->engine, NULL);              /* E4: as above */
+	twi_store_release(&chain->rule, twi_rule_of(period)); /* E4: as above */
+	twi_store_release(&chain->arg, arg);                  /* E4: as above */
 	chain->random = random;
 	chain->runs_left = period->runs;
 }

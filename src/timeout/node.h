@@ -145,22 +145,22 @@ static inline struct twi_node *twi_node_of_handle(struct tw_handle handle)
  */
 static inline struct tw_engine *twi_node_engine(struct twi_node *node)
 {
-	return twi_load_acquire(&node->engine); /* E4 */
+	return twi_load_acquire(&node->engine); /* E4: see above */
 }
 
 static inline const struct tw_kind *twi_node_kind(struct twi_node *node)
 {
-	return twi_load_acquire(&node->kind); /* E4 */
+	return twi_load_acquire(&node->kind); /* E4: see above */
 }
 
 static inline void *twi_node_arg(struct twi_node *node)
 {
-	return twi_load_acquire(&node->arg); /* E4 */
+	return twi_load_acquire(&node->arg); /* E4: see above */
 }
 
 static inline int64_t twi_node_deadline_ns(struct twi_node *node)
 {
-	return twi_load_acquire(&node->deadline_ns); /* E4 */
+	return twi_load_acquire(&node->deadline_ns); /* E4: see above */
 }
 
 /* Makes the node a new timeout, in CANCELLED at first. No other thread has its handle yet. */
@@ -180,9 +180,9 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 	twi_store_release(&node->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&node->engine, engine);
-	twi_store_release(&node->kind, kind);               /* E4 */
-	twi_store_release(&node->arg, arg);                 /* E4 */
-	twi_store_release(&node->deadline_ns, deadline_ns); /* E4 */
+	twi_store_release(&node->kind, kind);               /* E4: as above */
+	twi_store_release(&node->arg, arg);                 /* E4: as above */
+	twi_store_release(&node->deadline_ns, deadline_ns); /* E4: as above */
 	node->place = TWI_PLACE_NONE;
 	return (struct tw_handle){.node = node, .generation = generation};
 }

@@ -39,7 +39,7 @@ static bool word_alive(uint64_t word)
 
 static uint64_t word_look(struct twi_node *node)
 {
-	return twi_load_acquire(&node->word); /* E70 */
+	return twi_load_acquire(&node->word); /* E70: acquires the timeout's fields */
 }
 
 /* Returns the second block of a chain, or NULL. */

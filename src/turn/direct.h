@@ -59,7 +59,7 @@ static inline TWI_WORKER_ONLY bool twi_direct_future(const struct twi_worker *wo
  */
 static inline TWI_WORKER_ONLY void twi_direct_nearer(struct twi_worker *worker, int64_t deadline_ns)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes wake_before_ns. */
 	if (TWI_UNLIKELY(worker->sleep_published &&
 			 deadline_ns < twi_load_relaxed(&worker->wake_before_ns)))
 		twi_timer_nearer(worker, deadline_ns);

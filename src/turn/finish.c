@@ -46,14 +46,14 @@ static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 		if (!twi_word_pending(word) && twi_word_state(word) != TWI_WORD_OWNED)
 			return false;
 		TWI_TEST_POINT("hand_back:seen");
-		/* E4: acquires the deadline that the last reschedule has left. */
+		/* E4: acquires the deadline that the last reschedule has set. */
 	} while (!twi_cas_acquire(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)));
 	return true;
 }
 
 static int64_t remaining_ns(const struct twi_worker *worker, struct twi_node *node)
 {
-	/* RELAXED: no other thread changes it any more. */
+	/* RELAXED: no other thread changes the state word any more. */
 	bool wall = twi_wall_is(node, twi_load_relaxed(&node->word));
 	int64_t deadline_ns =
 		wall ? twi_wall_chain_ns(worker, twi_node_chain(node)) : twi_node_deadline_ns(node);

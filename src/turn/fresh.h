@@ -5,8 +5,8 @@
  * `fresh` is full, at the next poll, or when a caller reads the next due time.
  *
  * They are kept in the order in which they were scheduled, and get their sequence numbers when they
- * move into the wheel. So a removed one must leave a hole. If a timeout in the wheel is rescheduled
- * meanwhile, it takes the number of the next position.
+ * move into the wheel. So a removed timeout must leave a hole. If a timeout in the wheel is
+ * rescheduled meanwhile, it takes the number of the next position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H
@@ -43,7 +43,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 {
 	int64_t after_ns = -1;
 
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes wake_before_ns. */
 	if (worker->sleep_published && twi_load_relaxed(&worker->wake_before_ns) > 0)
 		after_ns = twi_load_relaxed(&worker->wake_before_ns) - 1; /* RELAXED: as above. */
 	if (worker->direct_from_ns != INT64_MIN || worker->pending_limit != 0)

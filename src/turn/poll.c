@@ -14,7 +14,7 @@
  * owner.
  *
  * If no descriptor was made, nothing is published, and no thread wakes the owner. The same holds
- * while the owner of a driven park makes several polls one after the other (scaled/turn.c).
+ * while the turn of a scaled kind makes several polls one after the other (scaled/turn.c).
  */
 #include "turn/poll.h"
 
@@ -128,7 +128,7 @@ static uint64_t runs_begun(const struct twi_worker *worker)
  */
 static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {
-	/* RELAXED: only the worker writes it. */
+	/* RELAXED: only the worker writes expired_count. */
 	uint64_t expired = twi_load_relaxed(&worker->expired_count);
 
 	worker->expire_stop =
@@ -153,17 +153,17 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 	error = open_poll(worker, now_ns);
 	pthread_cleanup_pop(0);
 	/*
-	 * If the engine is finished, another thread may have it by now, so it must not be touched.
-	 * If this poll was made in a callback of another engine, the thread is that engine's worker
-	 * again.
+	 * If the engine is finished, another thread may already have freed it, so it must not be
+	 * touched. If this poll was made in a callback of another engine, the thread is that
+	 * engine's worker again.
 	 */
 	self->worker = outer == worker ? NULL : outer;
 	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
 }
 
 /*
- * Publishes and sets the timer as `rest` does, when no turn was taken. If ingress holds a push, the
- * descriptor becomes readable.
+ * Does the same as `rest`, but without a turn before: publishes that the owner sleeps, and sets the
+ * timer. If ingress holds a push, the descriptor becomes readable.
  */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {
@@ -182,8 +182,8 @@ int twi_poll_fd_make(struct twi_worker *worker)
 	if (twi_timer_made(worker))
 		return 0;
 	/*
-	 * If no futex waits by the clock's time, the timer counts CLOCK_BOOTTIME, as it does for a
-	 * park on descriptors.
+	 * If a futex cannot wait by this clock, the timer counts CLOCK_BOOTTIME, as for a park on
+	 * descriptors.
 	 */
 	fd = twi_timer_fd_open(worker->clock->ops->futex_until_ns != NULL ? CLOCK_MONOTONIC
 									  : CLOCK_BOOTTIME);

@@ -76,14 +76,14 @@
 #define SECOND_LOOK_NS INT64_C(1000000)
 
 /*
- * Returns whether a flush waits for a turn. While a queue is cut, tickets must wait: another look
- * at once would find nothing new.
+ * Returns whether a flush waits for a turn. While a push that is not linked yet cuts a queue
+ * (TWI_LEFT_CUT), tickets must wait: another look at once would find nothing new.
  */
 static bool ticket_waits(const struct twi_worker *worker, unsigned left)
 {
 	/*
 	 * E8: a flusher takes its ticket before it checks whether the worker sleeps. RELAXED: only
-	 * the worker writes it.
+	 * the worker writes flush_done.
 	 */
 	return (left & TWI_LEFT_CUT) == 0 &&
 	       twi_load_seq_cst(&worker->flush_wanted) != twi_load_relaxed(&worker->flush_done);

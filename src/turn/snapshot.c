@@ -112,8 +112,8 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 }
 
 /*
- * Waits until something changes. Returns 0, or -ESHUTDOWN if there will be no worker, or
- * -ETIMEDOUT.
+ * Waits until flush_epoch is no longer `epoch`. Returns 0, or -ESHUTDOWN if there will be no
+ * worker, or -ETIMEDOUT.
  */
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {

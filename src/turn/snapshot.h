@@ -3,13 +3,14 @@
  * A snapshot of an engine. The wheel and the consumer ends of the queues may be read only by the
  * worker, so another thread asks the worker to look at them.
  *
- * Protocol. The asking thread has a place for the answer on its stack. It stores that address in
- * the worker's `snapshot` if this is empty; otherwise it waits until the other thread is done. It
- * then takes a flush ticket, which wakes the worker or keeps it awake (E8), and waits as a flusher
- * does (E13). The worker takes the address out at the begin of its next turn, looks, and publishes
- * that the answer is there (E71). A thread that gives up takes the address out itself. Only one of
- * the two swaps succeeds. If the worker's did, the worker is looking. Then the asking thread must
- * wait for the end of the look, because the worker still writes to the thread's stack.
+ * Protocol. The asking thread has a place for the answer on its stack. It stores the address of
+ * this place in the worker's `snapshot`. If `snapshot` is not NULL, another thread is asking, and
+ * this thread waits until that thread is done. The asking thread then takes a flush ticket, which
+ * wakes the worker or keeps it awake (E8), and waits as a flusher does (E13). The worker takes the
+ * address out at the begin of its next turn, looks, and publishes that the answer is there (E71). A
+ * thread that gives up takes the address out itself. Only one of the two swaps succeeds. If the
+ * worker's swap succeeds, the worker is looking. Then the asking thread must wait for the end of
+ * the look, because the worker still writes to that thread's stack.
  *
  * Progress. Asking blocks until the given time at most, and longer only if a look is under way
  * then. The look costs O(pending), unless the thread asks only for the next due tick. A turn

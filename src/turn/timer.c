@@ -62,7 +62,7 @@ void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned lef
 	int64_t until_ns = due_ns < published_ns ? due_ns : published_ns;
 	int64_t kernel_ns;
 
-	/* The driver reads the time at each poll, and sets a timer of its own. */
+	/* The driver of a scaled kind reads the time at each poll, and sets a timer of its own. */
 	if (TWI_UNLIKELY(timer_driven(worker))) {
 		worker->armed_ns = twi_sleep_rejected(worker, left) ? 0 : until_ns;
 		return;
@@ -82,7 +82,7 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	int64_t due_ns = twi_wheel_needs_ns(wheel, deadline_ns);
 	int64_t kernel_ns;
 
-	/* A driver's poll is under way, and computes the time at its end. */
+	/* A poll by the driver of a scaled kind is under way, and computes the time at its end. */
 	if (TWI_UNLIKELY(timer_driven(worker)))
 		return;
 	kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);

@@ -21,9 +21,9 @@
  * only after the owner's read.
  *
  * If the owner schedules a timeout between polls that is earlier than the published time, it moves
- * the timer at once. That costs a schedule one load of a word that only the owner writes. It costs
- * a system call only if the new timeout is the earliest of all. The timer is never moved back here;
- * the next poll does that.
+ * the timer at once. For this a schedule must load one field that only the owner writes. The
+ * schedule makes a system call only if the new timeout is the earliest of all. The timer is never
+ * moved back here; the next poll does that.
  */
 #ifndef TWI_TURN_TIMER_H
 #define TWI_TURN_TIMER_H

@@ -42,8 +42,8 @@ uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *
 				uint64_t *ret_word)
 {
 	/*
-	 * The deadline must be read before the state word. If it is one that another thread has
-	 * made earlier, the word then shows that the node is queued.
+	 * The deadline must be read before the state word. If another thread has moved the deadline
+	 * to an earlier time, the state word then shows that the node is queued.
 	 */
 	uint64_t due_tick = twi_wheel_due_tick(wheel, node);
 

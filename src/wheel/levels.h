@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 enum {
-	/* The width of a slot grows by so many bits per level. */
+	/* The width of a slot grows by this many bits per level. */
 	STEP_BITS = 6,
 	SLOTS = 256,
 	/*
-	 * A level takes timeouts that are fewer slot widths away than this. With more, timeouts of
-	 * two different times could get the same slot index.
+	 * A level takes timeouts that are fewer slot widths away than this. If a level took
+	 * timeouts that are farther away, two slots of different times could have the same index.
 	 */
 	REACH = SLOTS - 1,
 	/* Enough for 2^63 ticks. */

@@ -348,8 +348,8 @@ static TWI_WORKER_ONLY void all_advance(struct twi_wheel *wheel, uint64_t limit,
 	if (TWI_UNLIKELY(!beside_empty(wheel)))
 		beside_advance(wheel, limit, batch);
 	/*
-	 * If the batch has nodes already, it may not have had room for all of them. The rest must
-	 * come before nodes in slots, so the slots must not advance yet.
+	 * If beside_advance has put nodes into the batch, there may have been no space for all of
+	 * them. The rest must come before nodes in slots, so the slots must not advance yet.
 	 */
 	if (TWI_LIKELY(batch->count == 0))
 		slots_advance(wheel, limit, batch);

@@ -91,7 +91,8 @@ struct twi_wheel {
 	/*
 	 * Timeouts for whose slot entry there was no memory, linked by ingress link and place
 	 * (list.h). The present advance has not looked at those in the first list yet, and has
-	 * looked at those in the second one. It ends at unslotted_before.
+	 * looked at those in the second one. The present advance gives out those with deadlines
+	 * before unslotted_before.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
@@ -184,7 +185,7 @@ void twi_wheel_destroy(struct twi_wheel *wheel);
 /* Inserts a node. A wheel with an order gives out equal deadlines in the order of insertion. */
 TWI_WORKER_ONLY void twi_wheel_insert(struct twi_wheel *wheel, struct twi_node *node);
 
-/* Inserts a node that was in the wheel before. It keeps its place among equal deadlines. */
+/* Inserts a node that was in the wheel before. The node keeps its place among equal deadlines. */
 TWI_WORKER_ONLY void twi_wheel_reinsert(struct twi_wheel *wheel, struct twi_node *node);
 
 /*

@@ -71,7 +71,7 @@ enum { TWI_FAR_PAGES = 10 };
 /* A block of lanes with consecutive numbers. */
 struct twi_lane_block {
 	/*
-	 * A bit for each lane that the worker looks at. The worker clears that of a far lane if
+	 * A bit for each lane that the worker looks at. The worker clears the bit of a far lane if
 	 * nothing was pushed for some time (ingress/rest.h).
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic E8] */
@@ -104,7 +104,7 @@ static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t 
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {
-	/* RELAXED: only this thread writes it. */
+	/* RELAXED: only this thread writes this half. */
 	uint64_t count = twi_load_relaxed(half) + more;
 
 	twi_store_release(half, count); /* E90: readers acquire both halves at once. */

@@ -32,7 +32,8 @@ TWI_WORKER_UNCHECKED void twi_worker_enter(struct twi_worker *worker)
 void twi_worker_own(struct twi_worker *worker, struct twi_thread *thread, void (*close)(void *))
 {
 	/*
-	 * RELAXED: only this thread writes its own address there, so it cannot find it by mistake.
+	 * RELAXED: only this thread writes its own address to `owner`, so the comparison cannot be
+	 * true by mistake.
 	 */
 	if (twi_load_relaxed(&worker->owner) == thread)
 		return;

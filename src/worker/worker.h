@@ -44,8 +44,8 @@ struct twi_worker {
 	/* The thread that may touch the wheel. Other threads only compare its address. */
 	_Atomic(struct twi_thread *) owner; /* [atomic] */
 	uint64_t pending_limit;             /* [const] 0 for no limit */
-	_Atomic int64_t wake_before_ns;     /* [worker E8] earlier deadlines wake it if it sleeps */
-	/* How many slots of the limit are taken. Every thread writes it, if there is a limit. */
+	_Atomic int64_t wake_before_ns;     /* [worker E8] earlier deadlines wake the sleeper */
+	/* How many slots of the limit are taken. If there is a limit, all threads write this. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t slots_taken; /* [atomic] */
 	/* The reasons why the worker must wake up. */
 	TWI_CACHE_ALIGNED struct twi_park park;
@@ -54,14 +54,14 @@ struct twi_worker {
 	_Atomic uint32_t flush_done;    /* [atomic E13] tickets served */
 	_Atomic uint32_t flush_epoch;   /* [atomic E13] flushers wait on it; a futex */
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
-	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] of the asking thread */
+	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] the asking thread's place */
 	_Atomic uint64_t early_reported; /* [atomic] the greatest cancelled_early that was read */
 	_Atomic uint64_t cancelled_sum;  /* [atomic] rough sum of all lanes (ingress/pressure.c) */
 
-	/* Only the worker uses these. */
+	/* Only the worker uses most of these fields. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
 	struct twi_thread *self TWI_WORKER_FIELD; /* [worker] the thread that is the worker now */
-	struct twi_hold hold;                 /* [worker] of the thread that may touch the wheel */
+	struct twi_hold hold;                     /* [worker] the owner's right to the wheel */
 	void *outer TWI_WORKER_FIELD;         /* [worker] the engine whose worker self was before */
 	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
 	_Atomic uint32_t lanes_seen;          /* [worker] lanes in use, at the last batch */
@@ -92,9 +92,9 @@ struct twi_worker {
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
 	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] a timeout due later becomes fresh */
-	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] next check: expired_count */
-	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] poll's end: expired_count */
-	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] poll's end: time */
+	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] expired_count at the next check */
+	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] expired_count at the poll's end */
+	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] the time of the poll's end */
 	int64_t timer_ns TWI_WORKER_FIELD;        /* [worker] the descriptor's setting, if known */
 	int64_t armed_ns TWI_WORKER_FIELD;        /* [worker] the owner's last setting */
 	uint32_t kicks_expected TWI_WORKER_FIELD; /* [worker] see timer.h */
@@ -112,7 +112,7 @@ struct twi_worker {
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
 	tw_unexpired_hook *on_unexpired;       /* [handoff E12] */
 	void *hand_back_context;               /* [handoff E12] */
-	/* Counters. The first two are a pair, as in a lane: short inserts and removals. */
+	/* Counters. The first two are a pair, as in a lane: inserts and removals by direct.h. */
 	_Alignas(2 * sizeof(uint64_t)) _Atomic uint64_t direct_scheduled_count; /* [worker E90] */
 	_Atomic uint64_t direct_cancelled_count;                                /* [worker E90] */
 	_Atomic uint64_t expired_count;                                         /* [worker] */

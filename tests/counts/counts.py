@@ -33,7 +33,7 @@ LIMIT = 0.03
 # How many of the driver's rounds count: the last ones. The first ones warm up.
 ROUNDS = 4
 # Paths that every baseline must have.
-GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire"}
+GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer", "expire", "expire-unordered"}
 ALLOCATORS = {
     "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "mmap", "munmap", "madvise", "brk", "sbrk",
 }

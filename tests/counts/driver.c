@@ -4,8 +4,10 @@
  * call of `counted` runs one path. The program prints the names of the paths in the same order, for
  * counts.py.
  *
- * There are two threads, which take turns. The main thread is a producer, so its schedules and
- * cancels go through ingress and the cancel queue. The other thread owns the loop. Time is virtual.
+ * The main thread is a producer, so its schedules and cancels go through ingress and the cancel
+ * queue. Each of two engines has a thread that owns its loop. One engine is in loop mode, as for
+ * users. The wheel of the other one promises no order, as with a worker thread. One of the three
+ * threads runs at a time. Time is virtual.
  * Each round begins at the same place of every wheel level that it touches, so that counts are
  * equal.
  *
@@ -53,6 +55,7 @@ struct scene {
 	int64_t far_ns[OPERATIONS];
 	struct tw_handle handle[OPERATIONS];
 	uint64_t expired;
+	pthread_t owner;
 	void (*step)(struct scene *scene);
 	sem_t begin;
 	sem_t end;
@@ -276,6 +279,12 @@ static void step_expire(struct scene *scene)
 	must(counted("expire", do_expire, scene) == OPERATIONS, "not all have expired");
 }
 
+static void step_expire_unordered(struct scene *scene)
+{
+	poll_quietly(scene);
+	must(counted("expire-unordered", do_expire, scene) == OPERATIONS, "not all have expired");
+}
+
 static void step_cascade(struct scene *scene)
 {
 	poll_quietly(scene);
@@ -368,15 +377,36 @@ static void round_of_time(struct scene *scene)
 	owner_take(scene, step_reclaim);
 }
 
-static void round_take(struct scene *scene, int round)
+static void round_begin(struct scene *scene, int round)
 {
 	move_to(scene, (round + 1) * ROUND_TICKS * TICK_NS);
 	owner_take(scene, step_first_poll);
+}
+
+static void round_take(struct scene *scene, int round)
+{
+	round_begin(scene, round);
 	round_of_pairs(scene);
 	round_in_ingress(scene);
 	round_in_wheel(scene);
 	round_of_time(scene);
 	owner_take(scene, step_owner_pair);
+}
+
+/* The same expiry in the wheel of an engine that promises no order. */
+static void round_unordered(struct scene *scene, int round)
+{
+	round_begin(scene, round);
+	schedule_all(scene, scene->near_ns);
+	owner_take(scene, step_expire_unordered);
+}
+
+/* Gives the engine the wheel of an engine with a worker thread, which sorts nothing. */
+static void unordered_wheel(struct tw_engine *engine)
+{
+	twi_wheel_destroy(engine->worker.wheel);
+	engine->worker.wheel = twi_engine_wheel(engine);
+	must(engine->worker.wheel != NULL, "no wheel");
 }
 
 static void scene_open(struct scene *scene)
@@ -394,6 +424,12 @@ static void scene_open(struct scene *scene)
 	must(tw_engine_create(&options, &scene->engine) == 0, "no engine");
 	/* Measures the producers' paths as on an engine with a worker thread, which has rings. */
 	engine_use_rings(scene->engine);
+	delays_fill(scene);
+}
+
+static void owner_start(struct scene *scene)
+{
+	must(pthread_create(&scene->owner, NULL, owner_run, scene) == 0, "no thread");
 }
 
 static void scene_close(struct scene *scene)
@@ -401,23 +437,28 @@ static void scene_close(struct scene *scene)
 	owner_take(scene, step_stop);
 	owner_take(scene, NULL);
 	must(scene->expired == (uint64_t)ROUNDS * OPERATIONS, "not as many callbacks as timeouts");
+	pthread_join(scene->owner, NULL);
+	must(tw_engine_destroy(scene->engine) == 0 && tw_clock_destroy(scene->clock) == 0,
+	     "no end");
 }
 
 int main(int argc, char **argv)
 {
-	static struct scene scene;
-	pthread_t owner;
+	static struct scene scene, unordered;
 
 	plant_allocation = argc > 1 && strcmp(argv[1], "allocate") == 0;
 	plant_call = argc > 1 && strcmp(argv[1], "call") == 0;
-	delays_fill(&scene);
 	scene_open(&scene);
-	must(pthread_create(&owner, NULL, owner_run, &scene) == 0, "no thread");
-	for (int round = 0; round < ROUNDS; round++)
+	scene_open(&unordered);
+	unordered_wheel(unordered.engine);
+	owner_start(&scene);
+	owner_start(&unordered);
+	for (int round = 0; round < ROUNDS; round++) {
 		round_take(&scene, round);
+		round_unordered(&unordered, round);
+	}
 	scene_close(&scene);
-	pthread_join(owner, NULL);
-	must(tw_engine_destroy(scene.engine) == 0 && tw_clock_destroy(scene.clock) == 0, "no end");
+	scene_close(&unordered);
 	printf("operations %d\n", OPERATIONS);
 	return 0;
 }

@@ -93,7 +93,8 @@ class Check:
         # The hash of everything that decides its result: the sources of the check, without comments.
         self.key = hash_of(flavour.name, *self.arguments, key)
         self.cost_s, self.limit_s = 1.0, 600.0
-        self.passes = None  # whether it passes on the unchanged sources; None: not asked yet
+        # How often it passed on the unchanged sources in this run, and whether it ever failed there.
+        self.passes, self.failed = 0, False
 
     def measured(self, took_s, used_s):
         # Processor time counts fully, waiting time only in part. So a busy machine changes the cost little.
@@ -120,18 +121,28 @@ class Check:
 
     def confirms(self, folder, verdict):
         """Returns the verdict if the mutant causes the failure: it fails again, and the unchanged sources pass.
-        A model check is deterministic, so one run is enough.
+        A model check is deterministic, so one run of each is enough.
         """
         if self.flavour.name == "model":
-            if self.passes is None:
-                self.passes = self.run() is None
-            return verdict if self.passes else None
+            return verdict if self.passes_unchanged(1) else None
         again = self.run(folder)
         if again is None and verdict.kind != "hang":
             again = self.run(folder)
-        if again is None or self.run() is not None or self.run() is not None:
+        if again is None or not self.passes_unchanged(3):
             return None
         return again if verdict.kind == "hang" else verdict
+
+    def passes_unchanged(self, enough):
+        """Whether the unchanged sources pass. `enough` passes in this run are enough for all mutants. After a
+        failure, two passes are asked for each mutant again.
+        """
+        runs = 2 if self.failed else max(enough - self.passes, 0)
+        for _ in range(runs):
+            if self.run() is not None:
+                self.failed = True
+                return False
+            self.passes += 1
+        return True
 
     def run(self, folder=None):
         """Runs the check on a mutant's build, or on the unchanged sources. Returns None if it passes, else the

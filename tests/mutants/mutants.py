@@ -9,10 +9,11 @@ reason. The checks that execute a mutant's lines are tried on it. The first ones
 likely to catch it for their time: they have caught other mutants of its function, its file, or its kind.
 verdicts.py says what the result of a check means.
 
-With --results a verdict is kept as long as the mutant compiles to the same code and the check that caught it
-is the same. equivalent.txt has mutants that nothing can catch, each with the proof; they do not count. A
-line there, or in hangs.txt, that names no mutant is an error. So is an equivalent mutant that a check
-catches (--equivalent runs only these).
+A verdict of an earlier run holds as long as the mutant compiles to the same code and the check that caught it
+is the same. verdicts.txt has such verdicts (--record adds a run's own); --results keeps them in another file.
+equivalent.txt has mutants that nothing can catch, each with the proof; they do not count. A line there, or in
+hangs.txt, that names no mutant is an error. So is an equivalent mutant that a check catches (--equivalent
+runs only these).
 """
 import argparse
 import collections
@@ -255,13 +256,13 @@ class Suite:
         judged = Judged(self, mutant, folder)
         try:
             check, verdict = self.search(mutant, judged)
-            return self.item(mutant, judged, check, verdict, time.monotonic() - began)
+            return self.item(mutant, judged, check, verdict)
         except BuildError as error:
             # If the mutant compiles in one flavour and not in another, the generator or the build is wrong.
             if judged.same:
                 raise
             flavour = self.flavours[next(iter(judged.texts), next(iter(self.flavours)))]
-            return self.item(mutant, judged, None, Verdict("none", str(error)[-200:]), time.monotonic() - began, flavour)
+            return self.item(mutant, judged, None, Verdict("none", "does not compile"), flavour)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             with self.lock:
@@ -294,13 +295,12 @@ class Suite:
     def same_everywhere(self, judged):
         return set(self.flavours) == set(FLAVOURS) and not any(judged.build(flavour) for flavour in self.flavours.values())
 
-    def item(self, mutant, judged, check, verdict, seconds, flavour=None):
+    def item(self, mutant, judged, check, verdict, flavour=None):
         compiled = [name for name, texts in judged.texts.items() if texts] or list(self.flavours)
         flavour = check.flavour if check else flavour or self.flavours[compiled[-1]]
         texts, objects = judged.texts.get(flavour.name), judged.objects.get(flavour.name)
         return {
             "id": mutant.id,
-            "path": mutant.path,
             "class": verdict.kind if verdict else "",
             "how": verdict.how if verdict else "",
             "check": check.name if check else "",
@@ -308,7 +308,6 @@ class Suite:
             "flavour": flavour.name,
             "text": flavour.mutant_text_hash(texts) if texts else "",
             "code": flavour.mutant_code_hash(objects) if objects else "",
-            "seconds": round(seconds, 1),
         }
 
 
@@ -338,7 +337,7 @@ def suite_run(options, generator, mutants, hangs):
     for job in as_completed(jobs):
         item = items[jobs[job].id] = job.result()
         suite.file.add(item)
-        print(f"{item['seconds']:6.1f} s  {item['id']}\n          {said_of(item, hangs)}", flush=True)
+        print(f"{time.monotonic() - began:6.0f} s  {item['id']}\n          {said_of(item, hangs)}", flush=True)
     share = 100 * suite.spent["build"] / max(suite.spent["all"], 0.001)
     print(
         f"\n{len(left)} mutants in {time.monotonic() - began:.0f} s on {options.jobs} threads: "
@@ -352,7 +351,7 @@ def table(rows, columns):
         print("".join(f"{str(cell):<{12 if at == 0 else 11}}" if at == 0 else f"{str(cell):>11}" for at, cell in enumerate(row)))
 
 
-def report(items, equivalents, hangs):
+def report(items, folders, equivalents, hangs):
     """Prints the tables by check and by folder, the survivors, and the line that counts. Returns True if all
     were caught.
     """
@@ -364,7 +363,7 @@ def report(items, equivalents, hangs):
         print(f"{count:6d}  {name}")
     by_folder = collections.defaultdict(collections.Counter)
     for item in counted:
-        folder = item["path"].split("/")[1]
+        folder = folders[item["id"]]
         by_folder[folder][item["class"] or "survives"] += 1
         by_folder["all"][item["class"] or "survives"] += 1
     kinds = (*CLASSES, "survives")
@@ -399,6 +398,7 @@ def options_read():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--equivalent", action="store_true", help="run the equivalent ones")
     parser.add_argument("--results", type=Path, help="verdicts are kept there; what has not changed is not run again")
+    parser.add_argument("--record", action="store_true", help="adds the verdicts to verdicts.txt")
     parser.add_argument("--cost", type=float, help="only checks that cost less than so many seconds")
     parser.add_argument("--flavours", default=",".join(FLAVOURS))
     return parser.parse_args()
@@ -434,7 +434,10 @@ def main():
         options.work = (options.work or Path(folder)).resolve()
         options.work.mkdir(parents=True, exist_ok=True)
         items = suite_run(options, generator, mutants, hangs)
-    good = equivalent_report(items) if options.equivalent else report(items, len(equivalents), hangs)
+    if options.record:
+        File(options.results).record(generator.mutants())
+    folders = {mutant.id: mutant.path.split("/")[1] for mutant in mutants}
+    good = equivalent_report(items) if options.equivalent else report(items, folders, len(equivalents), hangs)
     return 0 if good else 1
 
 

@@ -12,9 +12,12 @@
 A verdict is kept under the hash of the mutant's objects, in the flavour that caught it, and of the sources
 of the check that caught it. If a file moves, a comment changes, or the library changes elsewhere, the
 verdict stays valid.
+
+A whole run takes most of a day. So verdicts.txt has the verdicts of earlier runs (--record writes it), and a
+run judges only the mutants whose objects, compiler or checks differ from those.
 """
-import json
 import re
+from pathlib import Path
 
 CLASSES = ("assertion", "crash", "sanitizer", "model", "leak", "hang")
 ACCOUNT = re.compile(r"^account of blocks: (?!even)(.*)", re.M)
@@ -23,11 +26,13 @@ HUNG = re.compile(r"ended by signal 14|^hung: |it hangs|no end after \d+ steps",
 FAILED = re.compile(r"^(?:# )?(\S+:\d+: .*)", re.M)
 SIGNAL = re.compile(r"ended by signal (\d+)")
 SIGALRM, SIGABRT = 14, 6
+HOW_LENGTH = 80
+RECORDED = Path(__file__).resolve().parent / "verdicts.txt"
 
 
 class Verdict:
     def __init__(self, kind, how):
-        self.kind, self.how = kind, " ".join(how.split())[:200]
+        self.kind, self.how = kind, " ".join(how.split())[:HOW_LENGTH]
 
     def __str__(self):
         return f"{self.kind}: {self.how}"
@@ -66,18 +71,34 @@ def verdict_of(code, text, is_model):
 
 
 class File:
-    """The verdicts of earlier runs, one on each line. The last one of a mutant counts."""
+    """The verdicts of earlier runs, one on each line, its fields separated by tabs. The last one of a mutant counts."""
+
+    FIELDS = ("id", "class", "flavour", "check", "check_key", "text", "code", "how")
 
     def __init__(self, path):
         self.path = path
         self.known = {}
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                item = json.loads(line)
+        for known in (RECORDED, path):
+            if known is not None and known.exists():
+                self.read(known)
+
+    def read(self, path):
+        for line in path.read_text().splitlines():
+            if not line.startswith("#"):
+                item = dict(zip(self.FIELDS, line.split("\t"), strict=True))
                 self.known[item["id"]] = item
+
+    def line(self, item):
+        return "\t".join(item[field] for field in self.FIELDS) + "\n"
 
     def add(self, item):
         self.known[item["id"]] = item
         if self.path is not None:
             with self.path.open("a") as file:
-                file.write(json.dumps(item) + "\n")
+                file.write(self.line(item))
+
+    def record(self, mutants):
+        """Writes the verdicts on the present mutants into RECORDED. Survivors are left out: they are judged again."""
+        kept = sorted(mutant.id for mutant in mutants if self.known.get(mutant.id, {}).get("class"))
+        head = "".join(line + "\n" for line in RECORDED.read_text().splitlines() if line.startswith("#"))
+        RECORDED.write_text(head + "".join(self.line(self.known[name]) for name in kept))

@@ -69,7 +69,7 @@ static struct tw_engine *engine;
 static struct tw_retry *queue;
 static struct life lives[LIVES];
 static _Atomic uint64_t issued; /* how many tasks other threads may read */
-/* how many tasks attempts and accepted completions have reported as done */
+/* the number of results "done", from attempts and from accepted completions */
 static _Atomic uint64_t done_said;
 static _Atomic uint64_t give_up_said;
 static _Atomic uint64_t cancel_done;

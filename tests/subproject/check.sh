@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Makes a user's meson project, with this tree in its folder `subprojects`. Builds and runs the quick start,
-# with the shared library and with the archive. Of our targets it must build only the library.
+# with the shared library and with the archive. Of our targets it must build only the library. The wrap file must
+# also lead to the further libraries, of which it tries durable timers if SQLite is installed.
 #
 # usage: check.sh SOURCE_ROOT
 set -eu
@@ -34,3 +35,10 @@ if find "$folder/build" -path '*test*' -name '*.o' | grep . || find "$folder/bui
   echo "a user's project builds our tests and tools"
   exit 1
 fi
+
+pkg-config --exists sqlite3 || exit 0
+cat > "$folder/user/meson.build" << 'END'
+project('user', 'c')
+executable('durable', 'quickstart.c', dependencies: dependency('tickwheel-durable'))
+END
+meson setup "$folder/durable" "$folder/user" --wrap-mode=forcefallback -Dtickwheel:durable=enabled

@@ -87,7 +87,7 @@ template <class F> void guarded(F &&function) noexcept
 	throw std::system_error(static_cast<int>(-code), tw::category(), call);
 }
 
-/* Returns a code that is not negative, and throws if it is negative. */
+/* Returns the code if it is 0 or more, and throws if it is negative. */
 template <class Code> Code checked(Code code, const char *call)
 {
 	if (code < 0)

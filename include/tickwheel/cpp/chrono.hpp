@@ -15,7 +15,10 @@
 
 namespace tw
 {
-/** As a delay: the timeout never expires by itself. As a longest time to wait: no bound. */
+/**
+ * TW_NEVER as a duration. A timeout with this delay never expires by itself; a wait with this bound
+ * never times out.
+ */
 inline constexpr std::chrono::nanoseconds forever{TW_NEVER};
 
 /**
@@ -49,7 +52,7 @@ constexpr std::int64_t ns_within(wide ns) noexcept
 {
 	if (ns >= INT64_MAX)
 		return INT64_MAX;
-	/* The C interface rejects INT64_MIN, so the shortest time is one more. */
+	/* The C interface rejects INT64_MIN, so the least valid time is INT64_MIN + 1. */
 	return ns <= INT64_MIN ? INT64_MIN + 1 : static_cast<std::int64_t>(ns);
 }
 

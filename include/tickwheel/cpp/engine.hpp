@@ -31,8 +31,8 @@ enum class executor { none, possible };
  *
  * A plain tw_engine * does not show whether its engine has an executor, so the conversion assumes
  * one. A schedule of a tw::timer or of a coroutine then costs some nanoseconds more. If the engine
- * has no executor, write tw::engine_ref(raw, tw::executor::none). If it has one, that is undefined
- * behaviour.
+ * has no executor, write tw::engine_ref(raw, tw::executor::none). If it does have one, the
+ * behaviour is undefined.
  *
  * Threads: any. In callback: yes. Lifetime: that of the engine.
  */
@@ -77,7 +77,7 @@ class engine_ref
 
 	/**
 	 * Waits until all timeouts that were due have run (tw_engine_flush). Returns false if
-	 * `longest` is over before that. In callback: no (EDEADLK).
+	 * `longest` has passed before. In callback: no (EDEADLK).
 	 */
 	bool flush(std::chrono::nanoseconds longest = forever) const
 	{
@@ -270,8 +270,8 @@ class loop : public engine
 		bracket(const bracket &) = delete;
 		bracket &operator=(const bracket &) = delete;
 
-		/* The result is ignored, because a stop inside the bracket has already closed
-		 * it. */
+		/* The result is ignored: if the engine was stopped inside the bracket, the stop has
+		 * closed the bracket. */
 		~bracket()
 		{
 			(void)tw_loop_exit(engine_);

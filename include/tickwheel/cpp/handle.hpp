@@ -21,8 +21,8 @@ namespace tw
  * Owns a pending timeout: the destructor cancels it. Move-only.
  *
  * The destructor does not wait. If the callback runs on another thread at that time, it continues.
- * So the callback must not refer to anything that is destroyed together with the handle. Otherwise
- * call cancel_wait first, or use a tw::timer.
+ * So the callback must not refer to anything that is destroyed together with the handle. If it
+ * does, call cancel_wait first, or use a tw::timer.
  *
  * A handle is empty if it was moved from, released, or made by `tw::handle()`. All calls of an
  * empty handle are allowed, do nothing and return false; get returns TW_HANDLE_NONE.
@@ -86,7 +86,7 @@ class handle
 		return is_set() && rescheduled(tw_reschedule(raw_, ns_of(delay)));
 	}
 
-	/** Reschedules like reschedule, for a deadline in the engine's time. */
+	/** Reschedules the timeout, as reschedule does, to a deadline in the engine's time. */
 	bool reschedule_at(engine_clock::time_point deadline)
 	{
 		return is_set() && rescheduled(tw_reschedule_at(raw_, ns_of(deadline)));

@@ -55,7 +55,7 @@ struct grave {
 
 inline thread_local grave *graves = nullptr;
 
-/* Notes that the memory of a claimed timeout is destroyed before its run. Called on the thread of
+/* Notes that a timer is destroyed while its timeout is claimed for a run. Called on the thread of
  * that run. */
 inline void bury(tw_handle handle) noexcept
 {
@@ -89,7 +89,7 @@ inline bool dig(tw_handle handle) noexcept
 	return found;
 }
 
-/* Returns whether the memory of the timeout whose run begins is gone. */
+/* Called when a run begins. Returns whether the timer of the run has been destroyed. */
 inline bool buried(tw_handle handle) noexcept
 {
 	return graves != nullptr && dig(handle);

@@ -176,7 +176,7 @@ class [[nodiscard]] sleep_awaitable
 	/*
 	 * The timeout gets its deadline only after the tokens' stop callbacks are registered. Until
 	 * then only a stop of the engine, or a request to stop, can end it. Once the state is
-	 * armed, the frame may be gone, so only copies are used.
+	 * armed, the frame may be gone, so the code uses only copies.
 	 */
 	bool suspend_stoppable()
 	{
@@ -198,8 +198,8 @@ class [[nodiscard]] sleep_awaitable
 		if (!state_.compare_exchange_strong(expected, armed, std::memory_order_acq_rel))
 			return false;
 		(void)reschedule(handle, when);
-		/* A waker may have run before this reschedule, which then has overwritten the
-		 * waker's deadline of now. */
+		/* A stop may have been requested before this reschedule, which then has overwritten
+		 * the deadline of now that the request had set. */
 		if (token.stop_requested() || inherited.stop_requested())
 			(void)tw_reschedule(handle, 0);
 		return true;
@@ -230,7 +230,7 @@ class [[nodiscard]] sleep_awaitable
 
 	static void on_end(void *arg, tw_end how) noexcept
 	{
-		/* Only the destructor cancels, and the frame is then gone. */
+		/* Only the destructor cancels the timeout, and then the frame is gone. */
 		if (how == TW_END_CANCELLED || (detail::graves != nullptr && is_buried()))
 			return;
 		static_cast<sleep_awaitable *>(arg)->end(how);

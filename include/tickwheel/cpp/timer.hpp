@@ -202,7 +202,7 @@ class timer_base
 	/*
 	 * Cancels the timer, and waits for each run that is not on this thread. `previous_` is read
 	 * after `current_`. If a callback schedules between the two reads, the last read finds a
-	 * new `current_`, and the loop goes on.
+	 * new `current_`, and the loop continues.
 	 */
 	int end() noexcept
 	{

@@ -39,7 +39,10 @@ template <> struct timed<void> {
 
 template <class A> using timed_result = typename timed<result_of<A>>::type;
 
-/* The request may end the coroutine that holds the source, so the call uses a copy. */
+/*
+ * request_stop may end the coroutine that holds the source, so it is called on a copy of the
+ * source.
+ */
 struct stopper {
 	const std::stop_source *source;
 
@@ -114,8 +117,8 @@ task<detail::timed_result<A>> with_timeout(engine_ref in, A operation,
 	}
 }
 
-/** Like the function above, with the engine of the operation if it has one (as a sleep does), and
- * otherwise with the default engine of the process. */
+/** The same as the function above, with the engine of the operation if it has one (as a sleep
+ * does), and otherwise with the default engine of the process. */
 template <stoppable A, class Rep, class Period>
 auto with_timeout(A operation, std::chrono::duration<Rep, Period> limit)
 {

@@ -8,8 +8,8 @@
  * claimants of one file, at least one sees the other, and gives up. If both claim at the same
  * moment, both may give up.
  *
- * A forked child has another process number, so its parent's claims do not bind it. They keep their
- * places in the child.
+ * A forked child has another process number, so its parent's claims do not bind it. The parent's
+ * claims keep their places in the child's copy of the table.
  *
  * Progress: wait-free.
  */

@@ -153,9 +153,9 @@ static int transaction(struct batch *batch, struct tw_durable_op **order, int64_
 }
 
 /*
- * Makes room if the disk is full and the transaction was rolled back. Without the reserve file
- * there is room to copy the log into the database. Then the log starts again inside the space that
- * it has.
+ * Makes space if the disk is full and the transaction was rolled back. Giving up the reserve file
+ * frees enough space to copy the log into the database. Then the log starts again inside the space
+ * that it has.
  */
 static int room_make(struct twi_file *file)
 {

@@ -234,7 +234,10 @@ int twi_database_run(struct twi_database *database, enum twi_sql sql)
 	return result == 1 ? 0 : result;
 }
 
-/* Ends the record of a transaction. The next transaction syncs again, unless it begins unsynced. */
+/*
+ * Resets what was recorded about a transaction, after its end. The next transaction syncs again,
+ * unless it begins unsynced.
+ */
 static void ended(struct twi_database *database)
 {
 	if (database->unsynced && twi_database_execute(database, "PRAGMA synchronous = FULL") != 0)

@@ -4,8 +4,8 @@
  *
  * Errors. If COMMIT returns SQLITE_BUSY or SQLITE_FULL, the transaction did not happen. After any
  * other failure of COMMIT the file may have the transaction or not. A power loss could then cut off
- * later frames of the log. So the connection is frozen: it writes nothing more. Only a new open,
- * which writes the log again (log.h), may go on.
+ * later frames of the log. So the connection is frozen: it writes nothing more. The file must be
+ * opened again, because only an open writes the log again (log.h).
  */
 #ifndef TWI_DURABLE_FILE_DATABASE_H
 #define TWI_DURABLE_FILE_DATABASE_H

@@ -26,8 +26,9 @@ int twi_dead_put(struct twi_timers *timers, const struct tw_durable_row *row, in
  */
 int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
 /*
- * Removes the dead letters that ended before a time, and of the others the oldest beyond `most`.
- * Removes at most `max`, in a transaction of its own. Returns how many, or an error.
+ * Removes the dead letters that ended before a time. If more than `most` are left, also removes the
+ * oldest of these. Removes at most `max`, in a transaction of its own. Returns how many, or an
+ * error.
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max);
 /* Gives at most `most` dead letters whose ids follow `after`. */

@@ -31,7 +31,7 @@ static struct twi_end *find(const struct twi_ends *ends, int64_t place, int64_t 
 	return &ends->table[at];
 }
 
-/* Makes room for one more end. At most half of the table is used. */
+/* Makes space for one more end. At most half of the table is used. */
 static bool grow(struct twi_ends *ends)
 {
 	struct twi_ends larger = {.room = ends->room == 0 ? ROOM_LEAST : 2 * ends->room};

@@ -35,10 +35,11 @@ enum {
 	TWI_ENDS_MAX = 1 << 19,
 	/* How many rows one transaction deletes, in about 5 ms. */
 	TWI_ENDS_SLICE = 2000,
-	/* Ends are noted up to so many buckets ahead of the present time. */
+	/* Ends are noted up to this many buckets ahead of the present time. */
 	TWI_ENDS_SOON = 1,
 	/*
-	 * The rows of noted ends are deleted when their bucket is more than so many buckets behind.
+	 * The rows of noted ends are deleted when their bucket is more than this many buckets
+	 * behind.
 	 */
 	TWI_ENDS_COLD = 2,
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-	/* Room for the log, and for the pages that a checkpoint can add to the database. */
+	/* Enough space for the log, and for the pages that a checkpoint can add to the database. */
 	RESERVE_BYTES = 2 * TWI_LOG_PAGES * 4096,
 };
 

@@ -82,6 +82,7 @@ static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 
 /*
  * Returns whether to give a mark. The plan has a mark twice if its timer moved away and came back.
+ * The second mark is not behind the last one that was given, and is left out.
  */
 static bool wanted(const struct load *load, const struct twi_mark *mark)
 {
@@ -100,8 +101,8 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
 			/*
-			 * A walk for other kinds may be behind this one. It cannot use the plan any
-			 * more, because this mark is gone.
+			 * A load of other kinds may not have reached this mark yet. The mark is
+			 * gone, so that load cannot use the plan any more.
 			 */
 			twi_plan_pass(plan, mark);
 		twi_plan_pop(plan);

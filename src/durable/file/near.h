@@ -2,8 +2,9 @@
 /*
  * Loads timers in the order of their deadlines. The rows of a bucket are sorted by serial, not by
  * deadline, so that new rows are neighbours. So a load first reads all deadlines of the bucket (0.1
- * µs each). It keeps the earliest in a plan (plan.h), from which later loads go on. Then it reads
- * the rows in the order of the file, and gives them in the order of deadlines, 10,000 at once.
+ * µs each). It keeps the earliest in a plan (plan.h), from which later loads continue. Then it
+ * reads the rows in the order of the file, and gives them in the order of deadlines, 10,000 at
+ * once.
  */
 #ifndef TWI_DURABLE_FILE_NEAR_H
 #define TWI_DURABLE_FILE_NEAR_H

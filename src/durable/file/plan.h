@@ -2,9 +2,9 @@
 /*
  * Plans. A plan has the timers of a bucket that a load has seen but not given yet. So the next load
  * need not read the bucket again. A plan is a heap of marks, the earliest on top. It has the mark
- * of each timer of the bucket behind `from` and up to `last`; if a timer is put there, its mark is
- * added. Marks of timers that have ended or moved away stay, and so do those of a transaction that
- * was rolled back. So a load reads each row before it gives it.
+ * of each timer of the bucket behind `from` and up to `last`; if a timer is put into this part of
+ * the bucket, its mark is added. Marks of timers that have ended or moved away stay, and so do
+ * those of a transaction that was rolled back. So a load reads each row before it gives it.
  */
 #ifndef TWI_DURABLE_FILE_PLAN_H
 #define TWI_DURABLE_FILE_PLAN_H
@@ -53,8 +53,8 @@ int twi_mark_compare(const void *one, const void *other);
 struct twi_plan *twi_plan_find(struct twi_plans *plans, int64_t bucket,
 			       const struct twi_mark *after);
 /*
- * Begins a plan of the timers behind `after`. It replaces another plan. Returns NULL if there is no
- * memory.
+ * Begins a plan of the timers behind `after`. The new plan replaces an older one. Returns NULL if
+ * there is no memory.
  */
 struct twi_plan *twi_plan_begin(struct twi_plans *plans, int64_t bucket,
 				const struct twi_mark *after);

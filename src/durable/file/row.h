@@ -33,7 +33,7 @@ static inline int64_t twi_serial(struct tw_durable_id id)
 	return (int64_t)id.serial;
 }
 
-/* Binds all columns of a PUT statement. The bytes must stay until it has run. */
+/* Binds all columns of a PUT statement. The bytes must stay until the statement has run. */
 void twi_row_bind(sqlite3_stmt *statement, const struct tw_durable_row *row);
 /*
  * Reads a row of a statement. Its bytes stay until the next step. Returns -EUCLEAN if the row is

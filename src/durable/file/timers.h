@@ -31,7 +31,7 @@ enum {
 	 * larger batch, rows have neighbours in their buckets anyway.
 	 */
 	TWI_INBOX_BATCH = 600,
-	/* If the inbox has so many rows, upkeep moves them to their buckets. */
+	/* If the inbox has this many rows, upkeep moves them to their buckets. */
 	TWI_INBOX_ROWS = 20000,
 	/* How many rows one transaction moves, in about 5 ms. */
 	TWI_INBOX_SLICE = 2000,
@@ -67,7 +67,7 @@ int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw
 /* Finds a timer whose row lies in this bucket or in the inbox. Returns as twi_timers_get. */
 int twi_timers_get_at(struct twi_timers *timers, int64_t bucket, int64_t serial,
 		      struct tw_durable_row *ret);
-/* Copies the bytes of a row, which are lost when its statement goes on. */
+/* Copies the bytes of a row, which are lost when its statement is stepped again. */
 int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row);
 /*
  * Replaces the row `old`, which comes from twi_timers_get(), by `row`, in the bucket of its new

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims. If a claim was cut off, the next one goes on at the deadline of its last row. At least
+ * Claims. If a claim was cut off, the next one continues at the deadline of its last row. At least
  * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
- * made rows with earlier deadlines. If that takes long, looks find such rows instead (look.c). After
- * a new connection the session's rows are read, because the reply to a claim may have been lost.
+ * made rows with earlier deadlines. If that takes long, looks find such rows instead (look.c).
+ * After a new connection the session's rows are read, because the reply to a claim may have been
+ * lost.
  */
 #include "durable/postgres/store.h"
 
@@ -140,8 +141,8 @@ static int claim_found(struct twi_postgres *store, size_t max, tw_durable_give *
 }
 
 /*
- * Claims rows from the beginning, or the recent ones if there are looks. A claim that was cut off
- * is followed by one from its last row on.
+ * Claims rows from the beginning, or the recent ones if there are looks. After a claim that was cut
+ * off, another claim follows from the last row on.
  */
 static int claim_due(struct twi_postgres *store, size_t max, tw_durable_give *give, void *to)
 {

@@ -97,7 +97,7 @@ static void batch_end(struct batch *batch)
 	free(batch->rounds);
 }
 
-/* The part of an operation that goes into one array of its function. */
+/* The values of an operation. Each one is an element of an array of its own. */
 enum part {
 	PART_END,
 	PART_NUMBER,

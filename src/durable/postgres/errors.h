@@ -21,14 +21,14 @@ int twi_postgres_connect_error(const char *address);
 /*
  * Returns the code of a failed statement:
  *
- *     -ECONNRESET  the connection is lost, and it is unknown whether it was done
+ *     -ECONNRESET  the connection is lost; the statement was done or not
  *     -ESTALE      the session is over
- *     -EAGAIN      it was not done, and may be tried again
+ *     -EAGAIN      the statement was not done, and may be tried again
  *     -EUCLEAN     the tables have the wrong form
  *     -ENOENT      the schema or the database is gone
  *     -EIO         anything else
  *
- * After -ENOSPC, -EMSGSIZE, -EACCES and -EROFS it was not done, either.
+ * After -ENOSPC, -EMSGSIZE, -EACCES and -EROFS the statement was not done, either.
  */
 int twi_postgres_error(const PGconn *connection, const PGresult *result);
 

@@ -3,7 +3,7 @@
  * The two connections of a store: one for statements, one for heartbeats. (look.c may have a third
  * one.)
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats go on
+ * A statement waits for its reply for a quarter of a session at most, and heartbeats continue
  * meanwhile. After that time, and after each failure, the connection is closed, because it is
  * unknown whether the statement was done.
  */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks. While a transaction holds an old snapshot, the server keeps the index entries of all
- * timers that ended since, and a claim from the beginning passes over them. Runs would wait for it.
- * So if such a claim took long, claims take the recent rows only, and the store looks for older
- * ones over a connection of its own. It reads the reply when it is there, and a claim then takes
- * the rows by their serials. When looks are quick again, they end.
+ * A look is a search for due rows over a connection of its own.
+ *
+ * While a transaction holds an old snapshot, the server keeps the index entries of all timers that
+ * ended since. A claim from the beginning must pass over these entries, and runs would wait for it.
+ * So if such a claim took long, claims take only the recent rows, and looks search for the older
+ * ones. The store does not wait for the reply to a look. When the reply has arrived, a claim takes
+ * the found rows by their serials. When looks are quick again, they end.
  */
 #include "durable/postgres/store.h"
 
@@ -13,11 +15,14 @@
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
 
-/* A look or a claim is slow if it takes this much longer than the way to the server and back. */
+/* A look or a claim is slow if it takes this much longer than a round trip to the server. */
 #define SLOW_NS (10 * MILLISECOND)
 /* A claim may take this much longer for each of its rows. */
 #define ROW_NS INT64_C(40000)
-/* So looks take at most a twentieth of the time, or one look a minute. */
+/*
+ * The pause after a look is this many times as long as the look, and one minute at most. So looks
+ * take at most a twentieth of the time, or there is one look a minute.
+ */
 #define PAUSE_FACTOR 19
 #define PAUSE_MOST_NS (60 * SECOND)
 /* The server ends a look after this time. */
@@ -53,14 +58,20 @@ static bool slow(const struct twi_postgres *store, int64_t took_ns, int rows)
 	return took_ns > store->link.trip_ns + SLOW_NS + rows * ROW_NS;
 }
 
-/* Claims go on from the beginning for a minute. */
+/*
+ * Ends the looks after a failure. For a minute claims begin at the beginning again, and no look
+ * begins.
+ */
 static void looks_fail(struct twi_postgres *store)
 {
 	twi_look_end(store);
 	store->look.retry_ns = twi_link_now_ns() + PAUSE_MOST_NS;
 }
 
-/* Waits for the connection, as a reconnection does. The claim before this took as long. */
+/*
+ * Begins the looks. Waits for their connection, as a reconnection does. The wait is acceptable,
+ * because the slow claim before it took as long.
+ */
 static void looks_begin(struct twi_postgres *store)
 {
 	struct twi_look *look = &store->look;
@@ -96,7 +107,7 @@ static void look_send(struct twi_postgres *store)
 	twi_postgres_kinds_argument(store, values);
 	twi_values_int4(values, LOOK_MAX);
 	look->sent_ns = twi_link_now_ns();
-	/* A look that goes on behind rows says nothing about those before. */
+	/* A look that begins behind a row does not show how long the rows before it would take. */
 	look->quick = look->after.due == INT64_MIN;
 	look->after = (struct twi_look_place){INT64_MIN, INT64_MIN, 0};
 	if (twi_values_send(values, look->connection, store->texts[TWI_POSTGRES_LOOK]) == 0)
@@ -105,7 +116,7 @@ static void look_send(struct twi_postgres *store)
 		looks_fail(store);
 }
 
-/* Takes a reply. */
+/* Takes the reply to a look. */
 static void look_take(struct twi_postgres *store, PGresult *result)
 {
 	struct twi_look *look = &store->look;
@@ -135,7 +146,7 @@ static void look_take(struct twi_postgres *store, PGresult *result)
 	}
 }
 
-/* Reads what is there. Returns false if the connection is lost. */
+/* Reads the bytes that have arrived. Returns false if the connection is lost. */
 static bool look_read(struct twi_postgres *store)
 {
 	struct twi_look *look = &store->look;
@@ -177,8 +188,8 @@ void twi_look_claimed(struct twi_postgres *store, int asked, int claimed)
 	struct twi_look *look = &store->look;
 
 	/*
-	 * There may be more, so the next look goes on from there. It is at once, unless other
-	 * transactions have all of these rows.
+	 * There may be more rows, so the next look begins behind these. It follows at once, unless
+	 * other transactions have taken all of these.
 	 */
 	if (asked == LOOK_MAX) {
 		look->after = (struct twi_look_place){

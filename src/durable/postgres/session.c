@@ -12,7 +12,7 @@
 
 enum {
 	SERVER_LEAST = 130000,
-	/* How often the store sees whether a look's reply is there. */
+	/* How often the store checks whether the reply to a look has arrived. */
 	LOOK_POLL_NS = 10000000,
 };
 
@@ -56,7 +56,8 @@ static int connect_all(struct twi_postgres *store)
 	if (error == 0 && !was_open) {
 		store->unread = true;
 		/*
-		 * The look at the last batch also writes the new connection to the session's row.
+		 * The query about the last batch (settle.c) also writes the new connection to the
+		 * session's row.
 		 */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}
@@ -78,7 +79,7 @@ static int connect_all(struct twi_postgres *store)
 	return error;
 }
 
-/* Returns when the next heartbeat is due, or the reply of a look may be there. */
+/* Returns when the next heartbeat is due, or the reply to a look may have arrived. */
 static int64_t next_step_ns(const struct twi_postgres *store)
 {
 	int64_t reply_ns = store->look.waits ? twi_link_now_ns() + LOOK_POLL_NS : INT64_MAX;

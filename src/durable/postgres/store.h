@@ -50,8 +50,8 @@ struct twi_look {
 	bool waits;             /* a look waits for its reply */
 	bool quick;             /* the last look was quick, and from the beginning */
 	int64_t at_ns, sent_ns; /* the next look, and the last one */
-	int64_t slow_ns;        /* when a look or a claim took long last */
-	int64_t retry_ns;       /* no connection is tried before */
+	int64_t slow_ns;        /* the last time when a look or a claim took long */
+	int64_t retry_ns;       /* before this time no connection is tried */
 	struct twi_look_place {
 		int64_t due, place, serial;
 	} after; /* the next look begins behind this row */
@@ -69,7 +69,7 @@ struct twi_postgres {
 	size_t kind_count, number_count;
 	int32_t *to_server;
 	uint32_t *from_server; /* UINT32_MAX for a kind that the caller does not have */
-	/* The batch. */
+	/* The fields for batches. */
 	int64_t batch; /* the number of the session's last committed batch */
 	/*
 	 * It is unknown whether the next batch was committed, or an old connection may still bring
@@ -77,7 +77,7 @@ struct twi_postgres {
 	 */
 	bool unsettled;
 	bool sent; /* if unsettled: the batch is a commit, which the set repeats */
-	/* Claims. */
+	/* The fields for claims. */
 	int64_t low; /* deadline at which the next claim begins; INT64_MIN: at the first */
 	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline, or at recent rows */
 	int64_t whole_at_ns;
@@ -102,25 +102,27 @@ int twi_postgres_settle(struct twi_postgres *store, bool *ret_claim, PGresult **
  */
 int twi_postgres_refused(struct twi_postgres *store, int error);
 
-/* commit.c */
+/* Defined in commit.c. */
 int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
 
-/* claim.c */
+/* Defined in claim.c. */
 int twi_postgres_claim(void *store, size_t max, tw_durable_give *give, void *to);
 
 /*
  * look.c: notes how long a claim from the beginning took. If it took long, the looks begin.
  */
 void twi_look_judge(struct twi_postgres *store, int64_t sent_ns, int rows);
-/* Reads the reply of a look, and sends the next one if it is time. Does not wait. */
+/* look.c: reads the reply to a look, and sends the next one if it is time. Does not wait. */
 void twi_look_step(struct twi_postgres *store);
-/* Notes that a claim has asked for the first rows that a look found, and how many it got. */
+/*
+ * look.c: records that a claim has asked for the first rows that a look found, and how many it got.
+ */
 void twi_look_claimed(struct twi_postgres *store, int asked, int claimed);
-/* Ends the looks. The next claim begins at the beginning. */
+/* look.c: ends the looks. The next claim begins at the beginning. */
 void twi_look_end(struct twi_postgres *store);
 
-/* read.c */
-/* Adds the server's numbers of the kinds. */
+/* Defined in read.c. */
+/* Adds the server's numbers of the kinds as an argument. */
 void twi_postgres_kinds_argument(const struct twi_postgres *store, struct twi_values *values);
 int twi_postgres_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
 		      tw_durable_give *give, void *to);
@@ -131,7 +133,7 @@ int twi_postgres_dead(void *store, struct tw_durable_id after, size_t max, tw_du
 		      void *to);
 int twi_postgres_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
 
-/* session.c */
+/* Defined in session.c. */
 int twi_postgres_beat(void *store, struct tw_durable_session *ret_session);
 int twi_postgres_open(void *store, const char *const *kinds, size_t count,
 		      struct tw_durable_opened *ret_opened);

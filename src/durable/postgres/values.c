@@ -47,7 +47,7 @@ void twi_values_free(struct twi_values *values)
 	*values = (struct twi_values){.count = 0};
 }
 
-/* Returns the place for so many more bytes of a value, or NULL if there is no memory. */
+/* Returns the place for `bytes` more bytes of a value, or NULL if there is no memory. */
 static unsigned char *more(struct twi_values *values, struct twi_value *value, size_t bytes)
 {
 	unsigned char *at;

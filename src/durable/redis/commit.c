@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit is one script. If it has many operations, it is several scripts, its parts, which are
- * all sent before the first reply is read. Each part is a batch with a number of its own, so no
- * part is done if an earlier one was not. A part that is done stays done. The set repeats a commit
- * until it has an answer, and then only the remaining parts are sent again.
+ * A commit is one script. A commit with many operations is sent as several scripts, its parts,
+ * before the first reply is read. Each part is a batch with a number of its own, so no part is done
+ * if an earlier one was not. A part that is done stays done. The set repeats a commit until it has
+ * an answer, and then only the remaining parts are sent again.
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"

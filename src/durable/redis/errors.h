@@ -28,7 +28,7 @@ struct twi_redis_notice {
 int twi_redis_error(const char *text);
 
 /*
- * Returns whether an error may pass by itself. Then the connection is made anew, and the same is
+ * Returns whether an error may pass by itself. Then a new connection is made, and the request is
  * tried again.
  */
 int twi_redis_passes(int error);

@@ -2,7 +2,7 @@
 /*
  * The two connections of a store: one for statements, one for heartbeats.
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats go on
+ * A statement waits for its reply for a quarter of a session at most, and heartbeats continue
  * meanwhile. After that time, and after each failure, the connection is closed, because it is
  * unknown whether the statement was done.
  */
@@ -19,7 +19,7 @@ struct twi_redis_link {
 	bool warned; /* the user was warned that the connection is not encrypted */
 	int64_t session_ns;
 	redisContext *statements, *beats; /* the two connections; NULL while closed */
-	/* The scripts. */
+	/* The scripts: their texts, and their hashes. */
 	const char *clock; /* the Lua text that reads the clock, or NULL for that of clock.lua */
 	char *texts[TWI_REDIS_SCRIPT_COUNT];
 	char hashes[TWI_REDIS_SCRIPT_COUNT][48];

@@ -128,7 +128,10 @@ static int places_give(struct twi_redis *store, const redisReply *places, size_t
 	return error < 0 ? error : 0;
 }
 
-/* Reads the places after one, in order. There may be more than `most`. The caller frees them. */
+/*
+ * Reads the places behind the place `after`, in order. There may be more than `most`. The caller
+ * frees them.
+ */
 static int places_read(struct twi_redis *store, const char *after, int64_t until_ns, size_t most,
 		       redisReply **ret)
 {

@@ -70,7 +70,10 @@ static int connect_all(struct twi_redis *store)
 
 	if (error == 0 && !was_open) {
 		store->unread = true;
-		/* The look at the last batch also shows whether the server has lost batches. */
+		/*
+		 * The query about the last batch (settle.c) also shows whether the server has lost
+		 * batches.
+		 */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}
 	/* If the session is over, it does not matter what became of its last claim. */

@@ -19,7 +19,7 @@ enum column {
 };
 
 /*
- * Ends the session, so that all its rows are claimed anew. A server that crashed may have lost its
+ * Ends the session, so that all its rows are claimed again. A server that crashed may have lost its
  * last seconds, and with them starts and ends of timers that the set no longer has.
  */
 static int numbers_lost(struct twi_redis *store)

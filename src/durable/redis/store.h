@@ -23,9 +23,9 @@ struct twi_redis {
 	 * bring them.
 	 */
 	bool unsettled;
-	bool sent;   /* if unsettled: the batches are a commit, which the set repeats */
+	bool sent;   /* a part of a commit was sent or done, and the set repeats the commit */
 	size_t done; /* operations of that commit that are done for certain */
-	/* Claims. */
+	/* The fields for claims. */
 	int64_t claim_at_ns; /* CLOCK_BOOTTIME of the next claim */
 	/* The session may have rows that the set does not have, and that must be read. */
 	bool unread;
@@ -49,7 +49,7 @@ int twi_redis_order(const struct tw_durable_row *a, const struct tw_durable_row 
 /* The result of a look at batches whose replies were lost. */
 struct twi_redis_settled {
 	int64_t batches; /* how many of the batches that were sent are done */
-	bool claim;      /* the last one was a claim, or gave rows back */
+	bool claim;      /* the last of these batches was a claim, or gave rows back */
 	redisReply *reply;
 	const redisReply *outcomes; /* the outcomes of a commit, a part of `reply` */
 };
@@ -68,13 +68,13 @@ int twi_redis_refused(struct twi_redis *store, int error);
  */
 int twi_redis_softened(struct twi_redis *store, int error);
 
-/* commit.c */
+/* Defined in commit.c. */
 int twi_redis_commit(void *store, struct tw_durable_op *ops, size_t count, int64_t now_ns);
 
-/* claim.c */
+/* Defined in claim.c. */
 int twi_redis_claim(void *store, size_t max, tw_durable_give *give, void *to);
 
-/* read.c */
+/* Defined in read.c. */
 int twi_redis_near(void *store, const struct tw_durable_row *after, int64_t until_ns, size_t max,
 		   tw_durable_give *give, void *to);
 int twi_redis_find(void *store, struct tw_durable_id id, tw_durable_give *give, void *to);
@@ -83,7 +83,7 @@ int twi_redis_dead(void *store, struct tw_durable_id after, size_t max, tw_durab
 		   void *to);
 int twi_redis_dead_trim(void *store, uint64_t most, int64_t ended_before_ns, size_t max);
 
-/* session.c */
+/* Defined in session.c. */
 int twi_redis_beat(void *store, struct tw_durable_session *ret_session);
 int twi_redis_open(void *store, const char *const *kinds, size_t count,
 		   struct tw_durable_opened *ret_opened);

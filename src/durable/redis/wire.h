@@ -18,7 +18,7 @@ bool twi_redis_wire_try(redisContext *connection, bool *ret_left);
 
 /*
  * Waits until a read or a write is possible, then does the same as twi_redis_wire_try. Also returns
- * false if none was possible in time.
+ * false if neither was possible in time.
  */
 bool twi_redis_wire(redisContext *connection, int64_t wait_ns);
 

@@ -4,7 +4,7 @@
  *
  * A timer in memory belongs to the session that has claimed it. If the set gets a new session, the
  * waiting timers of the old one leave the memory, because other sets may claim them now. Running
- * timers go on, and the store refuses their ends.
+ * timers continue, and the store refuses their ends.
  */
 #ifndef TWI_DURABLE_SHARED_SESSION_H
 #define TWI_DURABLE_SHARED_SESSION_H

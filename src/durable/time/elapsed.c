@@ -113,7 +113,7 @@ int twi_elapsed_follow(struct tw_durable *set)
 	int64_t step_ns;
 
 	/*
-	 * A wall clock that is not believed yet is not stored. RELAXED: only this thread changes
+	 * A wall clock that is not accepted yet is not stored. RELAXED: only this thread changes
 	 * the state.
 	 */
 	if (!set->elapsed || twi_load_relaxed(&set->state) == TW_DURABLE_STATE_CLOCK_STEPPED)

@@ -2,12 +2,12 @@
 /*
  * Elapsed time, for the kinds that count it. It is a clock of the set that no step of the wall
  * clock changes: CLOCK_BOOTTIME plus a number. In the first boot of a store it equals the wall
- * clock at the first open. The number is kept in the store. So a later open in the same boot goes
- * on with the same clock, even if the wall clock was set meanwhile.
+ * clock at the first open. The number is kept in the store. So a later open in the same boot
+ * continues with the same clock, even if the wall clock was set meanwhile.
  *
  * CLOCK_BOOTTIME means nothing to the next boot. After a reboot only the wall clock says how long
  * the machine was off. So the store also keeps the distance of the two clocks, and the new boot
- * goes on with the same distance. A deadline stays at the wall-clock time that it had last.
+ * continues with the same distance. A deadline stays at the wall-clock time that it had last.
  */
 #ifndef TWI_DURABLE_TIME_ELAPSED_H
 #define TWI_DURABLE_TIME_ELAPSED_H

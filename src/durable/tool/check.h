@@ -14,7 +14,7 @@ struct twi_tool_checked {
 	uint64_t rows, defects;
 };
 
-/* Writes a line for each defect. Returns 0, or an error if the check could not go on. */
+/* Writes a line for each defect. Returns 0, or an error if the check could not continue. */
 int twi_tool_check(struct twi_tool_file *file, FILE *out, struct twi_tool_checked *ret);
 
 #endif

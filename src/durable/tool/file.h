@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A file of durable timers, open for reading while a process may have it open too. All reads see
- * one moment, that of the open.
+ * the file as it was when it was opened.
  */
 #ifndef TWI_DURABLE_TOOL_FILE_H
 #define TWI_DURABLE_TOOL_FILE_H
@@ -27,8 +27,8 @@ int twi_tool_open(struct twi_tool_file *file, const char *path);
 void twi_tool_close(struct twi_tool_file *file);
 
 /*
- * Checks the name of a new file. Returns -EEXIST if it is taken, or that of its log, which would be
- * read as part of the file.
+ * Checks the name of a new file. Returns -EEXIST if a file has this name, or the name of its log,
+ * which would be read as part of the new file.
  */
 int twi_tool_new(const char *path);
 

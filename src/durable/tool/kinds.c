@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for numbers below `count`. */
+/* Makes space for numbers below `count`. */
 static int kinds_grow(struct twi_tool_kinds *kinds, size_t count)
 {
 	char **names = realloc(kinds->names, count * sizeof(*names));

@@ -21,7 +21,7 @@ enum exit_code {
 	EXIT_GOOD,
 	EXIT_NOT, /* nothing was found, or the check found defects */
 	EXIT_USAGE,
-	EXIT_TROUBLE, /* the file cannot be read, or the output not be written */
+	EXIT_TROUBLE, /* the file cannot be read, or the output cannot be written */
 };
 
 enum {
@@ -86,7 +86,8 @@ static bool database_read(const char *text, unsigned long *ret)
 	return *end == '\0' && text[0] >= '0' && text[0] <= '9' && *ret <= DATABASE_MAX;
 }
 
-/* Reads an option of one kind of store. Returns false if it is another option, or is malformed. */
+/* Reads an option that only PostgreSQL or Redis has. Returns false for any other option, and for a
+ * malformed value. */
 static bool server_option_read(int option, const char *text, struct twi_tool_arguments *ret)
 {
 	const char **place = option == 'p'   ? &ret->postgres

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included before the first line of the adapter (src/hosts), in its copy for the preloaded library: it
- * calls libuv by these names, and must not come to the functions that stand before libuv's.
+ * In the preloaded library, each source of the adapter (src/hosts) is compiled with this header in
+ * front. The adapter's calls of these functions must reach libuv. By name they would reach the
+ * functions of preload.c.
  */
 #ifndef TWI_HOSTS_PRELOAD_INSTEAD_H
 #define TWI_HOSTS_PRELOAD_INSTEAD_H

@@ -10,10 +10,11 @@ struct tw_uv_timers *twi_preload_timers_find(const uv_loop_t *loop)
 }
 
 /*
- * Makes our handles what libuv's own in a loop are: uv_walk leaves them out, and uv_loop_close closes a
- * loop that has them. libuv's own have a flag for that. It is the one that the uv_async_t of the thread
- * pool has, and our uv_prepare_t has not: both are active, and hold no reference. Returns false if this
- * libuv does it in another way.
+ * Makes our handles look like those that libuv itself has in each loop: uv_walk leaves them out,
+ * and uv_loop_close closes a loop that has them. libuv marks its own handles by a flag. The flag is
+ * the bit that the uv_async_t of the thread pool has and our uv_prepare_t does not have, because
+ * otherwise the two are alike: active, and without a reference. Returns false if this version of
+ * libuv marks its handles in another way.
  */
 static bool hide(struct tw_uv_timers *timers)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which tw_uv_timers a loop has. They are the mark (mark.h) of the uv_async_t of its thread pool, which
- * uv_loop_init clears. So a loop in the memory of one that was never closed has none; what that one had
- * is lost, as the descriptors that libuv had for it are.
+ * Finds the tw_uv_timers of a loop. They are the mark (mark.h) of the uv_async_t that the loop has
+ * for its thread pool. uv_loop_init clears this mark. So if a program never closed a loop, and uses
+ * its memory for a new one, the new loop has no timers yet. The timers of the old loop are lost,
+ * like the descriptors that libuv had for it.
  */
 #ifndef TWI_HOSTS_PRELOAD_LOOPS_H
 #define TWI_HOSTS_PRELOAD_LOOPS_H
@@ -13,10 +14,13 @@
 /* Returns the timers of a loop, or NULL. */
 struct tw_uv_timers *twi_preload_timers_find(const uv_loop_t *loop);
 
-/* Returns the timers of a loop, and makes them if there are none. NULL: that is not possible. */
+/*
+ * Returns the timers of a loop, and makes them if there are none. Returns NULL if it cannot make
+ * them.
+ */
 struct tw_uv_timers *twi_preload_timers_of(uv_loop_t *loop);
 
-/* The loop is closed. */
+/* Forgets the timers of a loop that was closed. */
 void twi_preload_forget(uv_loop_t *loop);
 
 #endif

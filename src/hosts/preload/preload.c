@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library for LD_PRELOAD: our timers behind the uv_timer_t of a program that was not built for them.
+ * A library for LD_PRELOAD. It serves the timers (uv_timer_t) of a program that was not built for
+ * tickwheel.
  *
- * It defines the calls of libuv that concern timers, and so the dynamic linker gives them to the
- * program, and to libuv itself. A timer is one of ours from uv_timer_init to uv_close: its handle is
- * initialised and closed by libuv, so that all else that a program does with a handle works, and never
- * started there. Its mark (mark.h) is our timer. One without a mark is libuv's own: the driver, one that
- * libuv uses itself (uv_fs_poll), one that was initialised past this library (dlsym on libuv's handle),
- * or one for which there was no memory.
+ * The library defines the functions of libuv that concern timers. So the dynamic linker passes the
+ * calls of the program, and those of libuv itself, to this library. From uv_timer_init to uv_close,
+ * a timer is usually one of ours. libuv initialises and closes its handle, so that everything else
+ * that a program does with a handle works. But libuv never starts it. The handle's mark (mark.h) is
+ * our timer.
  *
- * A repeat is this file's business: it starts the timer again before the callback, as libuv does.
+ * A handle without a mark is one of libuv's own timers. There are four cases: the driver; a timer
+ * that libuv uses itself (uv_fs_poll); one that was initialised without this library (dlsym on
+ * libuv's handle); and one for which there was no memory.
+ *
+ * This file repeats timers: like libuv, it starts a repeating timer again before the callback.
  */
 #include "hosts/preload/loops.h"
 #include "hosts/preload/mark.h"
@@ -35,20 +39,20 @@ static struct timer *inner(struct tw_uv_timer *timer)
 	return (struct timer *)(void *)timer;
 }
 
-/* From now on the timer is one of libuv's own, and stopped. Also in its own callback. */
+/* Makes the timer one of libuv's own, and stops it. Also allowed in the timer's own callback. */
 static void give_back(struct timer *timer)
 {
 	uv_timer_t *handle = timer->data;
 
 	twi_uv_stop(timer);
 	timer->timers->opened--;
-	/* A timer that is closing still says when it would have been due. */
+	/* While the handle is closing, libuv still reports this time. */
 	handle->timeout = timer->due.when;
 	twi_mark_set((uv_handle_t *)handle, NULL);
 	free(timer);
 }
 
-/* The same, and libuv runs it at its time. */
+/* Does the same as give_back, and starts the timer, so that libuv runs it at its time. */
 static int give_back_running(struct timer *timer)
 {
 	uv_timer_t *handle = timer->data;
@@ -67,7 +71,7 @@ static int start(struct tw_uv_timer *timer, uint64_t timeout)
 
 	if (tw_uv_timer_start(timer, run, timeout, 0) == 0)
 		return 0;
-	/* No memory, or a forked child: libuv can still run it. */
+	/* There is no memory, or this is a forked child. libuv can still run the timer. */
 	give_back(inner(timer));
 	return twi_uv()->timer_start(handle, handle->timer_cb, timeout, handle->repeat);
 }
@@ -76,7 +80,10 @@ static void run(struct tw_uv_timer *timer)
 {
 	uv_timer_t *handle = timer->data;
 
-	/* Without memory the adapter runs a timer early that was started for later. */
+	/*
+	 * If there was no memory to file the timer again for a later time, the adapter runs it
+	 * early.
+	 */
 	if (inner(timer)->due.when > uv_now(handle->loop)) {
 		(void)give_back_running(inner(timer));
 		return;
@@ -104,8 +111,9 @@ TW_API int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
 }
 
 /*
- * libuv changes the reference of the timers of uv_fs_poll_t without a call. They stay libuv's own,
- * which may change them in other ways, and does not show them to uv_walk.
+ * Returns whether the timer is one of those that libuv uses for a uv_fs_poll_t. libuv changes the
+ * reference of such a timer's handle without a call. The timer must be one of libuv's own, because
+ * libuv may also change it in other ways, and uv_walk does not visit it.
  */
 static bool is_internal(const uv_timer_t *handle, const struct tw_uv_timer *timer)
 {
@@ -158,7 +166,10 @@ TW_API int uv_is_active(const uv_handle_t *handle)
 	return timer == NULL ? twi_uv()->is_active(handle) : tw_uv_timer_is_active(timer);
 }
 
-/* The handle's own reference stays right, for a timer that is given back; so libuv answers uv_has_ref. */
+/*
+ * Changes the handle's own reference too. So libuv can answer uv_has_ref, and the reference is
+ * right if the timer is given back.
+ */
 TW_API void uv_ref(uv_handle_t *handle)
 {
 	struct tw_uv_timer *timer = ours(handle);
@@ -186,7 +197,7 @@ TW_API void uv_close(uv_handle_t *handle, uv_close_cb closed)
 	twi_uv()->close(handle, closed);
 }
 
-/* The stop leaves due.when and due.order as they are. */
+/* The stop leaves due.when and due.order as they are, so the list has the order of the timers. */
 static void collect(uv_handle_t *handle, void *to)
 {
 	struct tw_uv_timer *timer = ours(handle);
@@ -197,7 +208,10 @@ static void collect(uv_handle_t *handle, void *to)
 	twi_host_due_append(to, &inner(timer)->due);
 }
 
-/* In a forked child the engine is the parent's, so its timers go on as libuv's own, in their order. */
+/*
+ * In a forked child the engine is the parent's. So all timers become libuv's own, and are started
+ * in their order.
+ */
 TW_API int uv_loop_fork(uv_loop_t *loop)
 {
 	struct twi_host_due_list list = {0};
@@ -216,8 +230,9 @@ TW_API int uv_loop_fork(uv_loop_t *loop)
 }
 
 /*
- * libuv does not mind our handles. A loop that it refuses to close keeps its timers. They are not looked
- * at: a program that ends may have freed their memory already.
+ * libuv closes a loop that has our handles (loops.c). If libuv refuses to close the loop, the
+ * timers stay. The program's timers are not touched here, because a program that ends may already
+ * have freed their memory.
  */
 TW_API int uv_loop_close(uv_loop_t *loop)
 {

@@ -32,7 +32,7 @@ void twi_uv_find(void)
 			dlsym(RTLD_NEXT, functions[i].name);
 }
 
-/* Before the program's first statement, while it has one thread. */
+/* Runs before the program's first statement, while the program has only one thread. */
 static TWI_CONSTRUCTOR void find(void)
 {
 	twi_uv_find();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of libuv that the preloaded library stands before, as libuv has them. */
+/*
+ * The functions of libuv that the preloaded library replaces for the program.
+ */
 #ifndef TWI_HOSTS_PRELOAD_REAL_H
 #define TWI_HOSTS_PRELOAD_REAL_H
 
@@ -22,7 +24,10 @@ struct twi_uv_real {
 	int (*loop_close)(uv_loop_t *loop);
 };
 
-/* Filled in by a constructor, or before that by the first call from another library's constructor. */
+/*
+ * A constructor fills it in. If another library's constructor calls libuv before that, the first
+ * such call does.
+ */
 extern struct twi_uv_real twi_uv_real;
 
 void twi_uv_find(void);

@@ -289,8 +289,8 @@ Test(open, foreign_write_is_noticed, .init = setup, .fini = teardown)
 }
 
 /*
- * Another program holds its lock for long. The commit must do nothing, and the caller can try
- * again.
+ * Another program keeps the file locked. The commit must return -EAGAIN and change nothing, so that
+ * the caller can try again.
  */
 Test(open, foreign_lock_is_again, .init = setup, .fini = teardown)
 {

@@ -26,7 +26,7 @@ class Store:
         self.tests += [f"{name}/{test}" for test in tests]
 
     def embed(self, root, source, text):
-        """Returns the command that generates the C file `text` from what the library embeds."""
+        """Returns the command that generates the C file `text` from the SQL or Lua files in the folder `source`."""
         raise NotImplementedError
 
 

@@ -26,8 +26,8 @@ static void open_other(void)
 }
 
 /*
- * Opens with `one` in the wheel and due. The second thread makes the worker's turns. Its next
- * timeout takes the block that it gave back last.
+ * Opens both engines, with `one` in the first engine's wheel and due. The second thread makes the
+ * worker's turns. When it has freed the block of `one`, its next timeout gets this block.
  */
 static void open_due(void)
 {

@@ -62,7 +62,7 @@ static void groups_print(struct groups *groups, const struct twi_tool_redis *red
 
 		/*
 		 * Free and held timers are counted apart, so two entries may be of the same group.
-		 * Adds this one to the next.
+		 * Adds this entry to the next one.
 		 */
 		if (i + 1 < groups->count && compare(group, group + 1) == 0) {
 			groups->all[i + 1].count += group->count;
