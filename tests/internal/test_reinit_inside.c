@@ -23,7 +23,7 @@ static void child_stops_it(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_inside, a_stop_that_has_claimed_and_not_closed)
+Test(reinit_inside, child_may_stop_after_a_stop_that_had_only_claimed)
 {
 	struct tw_options options = fixture_options();
 

@@ -242,7 +242,7 @@ Test(reschedule_count, counts_an_owner_with_shared_timeouts)
 }
 
 /* Only a reschedule that returns DONE may count. */
-Test(reschedule_count, only_what_was_done)
+Test(reschedule_count, only_successful_reschedules_count)
 {
 	struct tw_handle handle, cancelled;
 	struct fixture fixture;

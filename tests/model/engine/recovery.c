@@ -146,13 +146,16 @@ static TWI_WORKER_UNCHECKED void child_frees(void)
 	twi_chunk_pool_done(&copy);
 }
 
-MODEL_HARNESS(recovery_here, .proves = "alive in its owner's wheel, a timeout is whole",
+MODEL_HARNESS(recovery_here,
+	      .proves = "a timeout that is pending in its owner's wheel is complete in memory",
 	      .setup = open_here, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
-MODEL_HARNESS(recovery_far, .proves = "alive in a ring, a timeout is whole", .setup = open_far,
-	      .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(recovery_slab, .proves = "a slab in the table has a head", .setup = open_far,
-	      .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(recovery_chunks, .proves = "a block of chunks in the list has a head",
+MODEL_HARNESS(recovery_far, .proves = "a timeout that is pending in a ring is complete in memory",
+	      .setup = open_far, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(recovery_slab, .proves = "a slab in the table has an initialised header",
+	      .setup = open_far, .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(recovery_chunks, .proves = "a block of chunks in the list has an initialised header",
 	      .setup = open_chunks, .thread = {grow, child_frees}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);

@@ -4,7 +4,7 @@
  * none may hang.
  *
  * Seen to fail with this defect: a worker finishes its engine in the child
- * (callback_that_returns_in_the_child).
+ * (callback_may_return_in_the_child).
  */
 #include "child.h"
 #include "fault.h"
@@ -188,7 +188,7 @@ static void on_end(void *arg, enum tw_end end)
 
 static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
 
-Test(fork, callback_that_returns_in_the_child)
+Test(fork, callback_may_return_in_the_child)
 {
 	struct tw_kind ends = TW_KIND(on_fork, on_end);
 	int status = 0;

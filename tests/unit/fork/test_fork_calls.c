@@ -453,7 +453,7 @@ static void close_all(void)
 	check_int(tw_clock_destroy(idle_clock), 0);
 }
 
-Test(fork_calls, each_says_what_it_should)
+Test(fork_calls, each_call_in_the_child_returns_its_code)
 {
 	open_all();
 	in_child(child_calls_all);

@@ -174,7 +174,7 @@ static void child_keeps_its_points(void)
  * The parent reschedules the chain to a point of its grid, and is then in the chain's second run at
  * the fork. That run belongs to the parent.
  */
-Test(reinit_edges, a_chain_that_was_rescheduled)
+Test(reinit_edges, child_leaves_the_running_run_of_a_chain_to_its_parent)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 

@@ -123,7 +123,7 @@ static void child_only_forks(void)
 	in_child(grandchild_has_them);
 }
 
-Test(reinit_more, past_a_child_that_did_nothing)
+Test(reinit_more, grandchild_may_take_over_past_an_idle_child)
 {
 	open_three();
 	in_child(child_only_forks);

@@ -99,7 +99,7 @@ static void child_keeps_the_grid(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_periodic, one_that_waits_keeps_its_grid)
+Test(reinit_periodic, waiting_chain_keeps_its_grid)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 

@@ -141,7 +141,7 @@ Test(reinit_rejections, stopped_engine_is_rejected)
 }
 
 /* The worker is inside a callback, so the stop is still under way. */
-Test(reinit_rejections, of_an_engine_that_is_being_stopped)
+Test(reinit_rejections, child_finds_a_stopping_engine_stopped)
 {
 	struct gate gate;
 

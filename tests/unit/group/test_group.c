@@ -258,7 +258,7 @@ Test(group, a_create_that_fails_leaves_nothing)
 }
 
 /* A virtual clock can serve only one engine, so the group must not be created. */
-Test(group, a_clock_that_serves_one)
+Test(group, virtual_clock_serves_a_group_of_one_engine_only)
 {
 	struct tw_group_options options = options_of(2);
 	struct tw_options engine;

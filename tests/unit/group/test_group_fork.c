@@ -73,7 +73,7 @@ static void child_takes_the_last(void)
 	child_takes(THREE - 1);
 }
 
-Test(group_fork, one_is_taken_over)
+Test(group_fork, child_may_take_over_one_engine)
 {
 	group_open();
 	in_child(child_takes_the_first);
@@ -120,7 +120,7 @@ static void child_cancels_of_both(void)
 	child_need(outcomes[2], -ECHILD);
 }
 
-Test(group_fork, a_batch_of_both)
+Test(group_fork, child_cancels_a_batch_of_both_engines)
 {
 	group_open();
 	in_child(child_cancels_of_both);
