@@ -9,9 +9,8 @@
  * child creates must run its timeouts. No call may hang, it must be possible to destroy engines and
  * clock, and the child must exit. The parent's tour must continue and lose nothing.
  *
- * Seen to fail with these defects: tw_cancel does not check whether the process has forked, so the
- * child cancels; the child keeps the readers of the parent's threads, so it hangs in
- * tw_engine_stop.
+ * Seen to fail with this defect: tw_cancel does not check whether the process has forked, so the
+ * child cancels.
  */
 #include "heir_threads.h"
 #include "ledger.h"

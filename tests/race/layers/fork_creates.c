@@ -12,10 +12,8 @@
  * `handlers`: when the program registers liburcu-bp's fork handlers: 0 never, 1 before the first
  * engine, 2 after it. With 1 and 2 the program also has sections and grace periods of liburcu-bp.
  *
- * Seen to fail with these defects: the library registers liburcu's handlers, too (fork hangs); a
- * child keeps the readers of the parent's threads (it hangs in tw_engine_stop); the forking thread
- * keeps its blocks when another thread of the child takes over the library (one block is two
- * timeouts).
+ * Seen to fail with these defects: liburcu's handlers run twice (fork hangs); a child keeps the
+ * readers of the parent's threads (it hangs in tw_engine_stop).
  */
 #include "heir_memory.h"
 #include "heir_threads.h"

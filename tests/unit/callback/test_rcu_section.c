@@ -3,8 +3,8 @@
  * A program that uses liburcu-bp itself and makes calls inside its own read-side section. All calls
  * must work, also stop, and destroy with a virtual clock: the library's sections are its own.
  *
- * Seen to fail with this defect: the library enters sections of liburcu-bp, so a stop waits for the
- * program's section.
+ * Seen to fail with this defect: a grace period of the library is also one of liburcu-bp, so a stop
+ * waits for the program's section.
  */
 #include "child.h"
 #include "probe.h"

@@ -6,8 +6,9 @@
  * During the fork another thread of the parent is inside a read-side section of the program, and in
  * the last case the program's grace period waits for that section and holds a lock of liburcu.
  *
- * Seen to fail with these defects: the library registers liburcu's handlers, too, so fork hangs
- * (before, after); the library enters sections of liburcu-bp, so the child hangs (never).
+ * Seen to fail with these defects: liburcu's handlers are registered once more, so fork hangs
+ * (before, after); a grace period of the library is also one of liburcu-bp, so the child hangs
+ * (never).
  */
 #include "asleep.h"
 #include "heir.h"

@@ -3,11 +3,9 @@
  * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine is
  * still the parent's. When the reason no longer applies, the engine can be taken over.
  *
- * Seen to fail with these defects: tw_thread_attach takes blocks in a child that has not taken over
- * the library, so a thread of the child has blocks that are free; tw_fork_reinit does not check
- * whether the fork was in a callback; it makes the wheel only after it has taken over the library;
- * it takes over the library in a process that is not a child; destroy is rejected in a child that
- * was forked in a callback.
+ * Seen to fail with these defects: tw_fork_reinit does not check whether the fork was in a callback;
+ * it makes the wheel only after it has taken over the library; it takes over the library in a
+ * process that is not a child; destroy is rejected in a child that was forked in a callback.
  */
 #include "fault.h"
 #include "heir.h"
