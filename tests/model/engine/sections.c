@@ -30,7 +30,7 @@ static bool barrier_once_more(void)
 #undef TWI_RCU_BY_CALL
 #define twi_barrier_all barrier_once_more
 #define TWI_READERS_NEAR 2
-#define TWI_READER_LOOKS 0
+#define TWI_READER_LOOKS 1
 #define twi_rcu_call_enter sections_call_enter
 #define twi_rcu_call_leave sections_call_leave
 #define twi_rcu_enter sections_enter
@@ -45,6 +45,13 @@ static bool barrier_once_more(void)
 #define twi_reader_self (*sections_reader())
 #define shared_depth (*sections_depth())
 #define exit_rounds (*sections_rounds())
+
+#include <stdint.h>
+
+struct twi_reader **sections_reader(void);
+static uint32_t *sections_depth(void);
+static uint32_t *sections_rounds(void);
+
 #include "thread/rcu.c"
 
 #include "model.h"
@@ -54,17 +61,17 @@ static struct twi_reader *reader_of[MODEL_FIBERS];
 static uint32_t depth_of[MODEL_FIBERS];
 static uint32_t rounds_of[MODEL_FIBERS];
 
-struct twi_reader **sections_reader()
+struct twi_reader **sections_reader(void)
 {
 	return &reader_of[model_self()];
 }
 
-static uint32_t *sections_depth()
+static uint32_t *sections_depth(void)
 {
 	return &depth_of[model_self()];
 }
 
-static uint32_t *sections_rounds()
+static uint32_t *sections_rounds(void)
 {
 	return &rounds_of[model_self()];
 }
