@@ -59,8 +59,7 @@ const char *tw_strerror(int error)
 	case -ESTALE:
 		return "the timeout has ended and its memory been reused";
 	case -EPERM:
-		return "not permitted: scheduling class, CPU set, owner, or a fork without "
-		       "handlers";
+		return "not permitted: scheduling class, CPU set or owner";
 	case -EDEADLK:
 		return "would wait for its own callback";
 	case -ECHILD:
@@ -98,7 +97,16 @@ int tw_memory_cap_set(uint64_t bytes)
 
 int tw_memory_reserve(uint64_t timeouts)
 {
-	return twi_slab_reserve(timeouts);
+	bool forked = twi_forked();
+	int error;
+
+	/* In a forked child, another thread may take over the library meanwhile. */
+	if (forked)
+		twi_fork_take_begin();
+	error = twi_slab_reserve(timeouts);
+	if (forked)
+		twi_fork_take_end();
+	return error;
 }
 
 uint64_t tw_memory_slab_bytes(void)
@@ -110,7 +118,8 @@ int tw_thread_attach(void)
 {
 	struct twi_thread *thread = twi_thread();
 
-	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1)
+	/* In a forked child no thread may have blocks before the library is taken over. */
+	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1 || twi_forked())
 		return 0;
 	return twi_stock_refill(&thread->stock) ? 0 : -ENOMEM;
 }

@@ -380,7 +380,7 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 
 /*
  * Returns whether the thread may take the quick path. It must not have a wheel that it touches
- * directly (wheel_of), and it must be registered with liburcu. Its stock must have a free block,
+ * directly (wheel_of), and it must have a reader (thread/rcu.h). Its stock must have a free block,
  * which only an attached thread has.
  */
 static inline bool quick_thread(const struct twi_thread *thread)

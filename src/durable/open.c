@@ -245,7 +245,7 @@ static bool tables_make(struct tw_durable *set)
 	set->batch = twi_batch_create(set->options.batch_max);
 	/* The table has a fixed size, because liburcu resizes a table on a thread of its own. */
 	buckets = power_within(set->options.near_max / HASH_LOAD, HASH_LEAST, HASH_MOST);
-	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
+	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &twi_rcu_flavor, NULL);
 	set->fresh_end = &set->fresh_open;
 	return set->slots != NULL && set->batch != NULL && set->hash != NULL &&
 	       twi_fresh_timers_create(set, slots);

@@ -18,7 +18,6 @@
 #include <tickwheel/fork.h>
 
 #if TWI_TSAN
-char twi_rcu_tsan_edge;
 /* The address that stands for the hash table's own edges, which ThreadSanitizer does not see. */
 static char hash_edge;
 #define HASH_RELEASE() __tsan_release(&hash_edge)

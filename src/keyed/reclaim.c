@@ -48,6 +48,7 @@
 #include "keyed/reclaim.h"
 
 #include "base/test_point.h"
+#include "thread/fork.h"
 #include "thread/park.h"
 #include "thread/signals.h"
 
@@ -355,6 +356,8 @@ void twi_reclaim_wait(struct tw_keyed *table)
 /* Empties the reclaimer's data in a forked child, where there is no other thread. */
 static void child_begins(void)
 {
+	if (!twi_fork_watched())
+		return;
 	/* RELAXED, all: there is no other thread. */
 	twi_store_relaxed(&reclaimer.work, NULL);
 	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED: as above */

@@ -79,7 +79,7 @@ void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold);
 /* Closes a hold of this thread, if it is open. */
 void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold);
 
-/* Returns whether no other thread than the calling one has a lane of its own. */
+/* For tests: returns whether no other thread than the calling one has a lane of its own. */
 bool twi_thread_alone(void);
 
 static inline struct twi_thread *twi_thread(void)

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants
 from planting import fit, plant  # noqa: E402
 
 PARALLEL = 2
-PACKAGES = ["criterion", "sqlite3", "liburcu-bp", "liburcu-cds", "ck"]
+PACKAGES = ["criterion", "sqlite3", "liburcu-cds", "ck"]
 
 FILE = ["file/model.c", "file/model_check.c"]
 DISK = [*FILE, "file/cycle.c", "disk/disk.c", "disk/image.c"]

@@ -226,7 +226,7 @@ def packages_flags(what, *names):
 class Shared(Flavour):
     """A shared library with its internal functions visible, and programs that find it by LD_LIBRARY_PATH."""
 
-    libraries = ["-lurcu-bp", "-lurcu-cds", "-lck"]
+    libraries = ["-lurcu-cds", "-lck"]
     # The functions whose calls mutants/books.c counts.
     wraps = [f"-Wl,--wrap=tw_{made}_{step}" for made in ("engine", "group") for step in ("create", "destroy")]
     # The libraries for other event loops, with the packages that they need. Those whose package is missing

@@ -24,7 +24,6 @@ static void child_uses_the_engine(void)
 	static const struct tw_item item = {0, &probe_kind, &probe};
 	struct tw_stats stats = {.size = sizeof(stats)};
 	struct tw_timeout timeout = {.size = sizeof(timeout)};
-	struct tw_engine *engine = NULL;
 
 	child_need(tw_schedule(fixture.engine, 1, &probe_kind, &probe, NULL), -ECHILD);
 	child_need(tw_schedule_at(fixture.engine, 0, &probe_kind, &probe, NULL), -ECHILD);
@@ -47,7 +46,6 @@ static void child_uses_the_engine(void)
 	child_need(tw_stats_get(fixture.engine, &stats), -ECHILD);
 	child_need(tw_engine_watch(fixture.engine), -ECHILD);
 	child_need(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), -ECHILD);
-	child_need(tw_engine_create(NULL, &engine), -ECHILD);
 }
 
 static void child_asks_what_needs_no_engine(void)

@@ -26,7 +26,6 @@ static struct gate gate;
 
 static void open_with_handlers(const struct tw_options *options)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, options);
 }
 

@@ -27,7 +27,6 @@ static struct fault memory;
 
 static void open_with_handlers(const struct tw_options *options)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, options);
 }
 
@@ -282,7 +281,6 @@ Test(reinit_edges, without_descriptors_the_child_may_try_again)
 
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_clock_create(TW_CLOCK_BOOTTIME, &clock), 0);
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.clock = clock;

@@ -46,7 +46,6 @@ static const struct tw_kind standing_kind = TW_KIND(on_run, on_end);
 
 static void open_chain(const struct tw_period *period, const struct tw_kind *kind)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	parents_pid = getpid();
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);

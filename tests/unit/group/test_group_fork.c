@@ -20,7 +20,6 @@ static void group_open(void)
 {
 	struct tw_group_options options;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_group_options_init(&options, sizeof options), 0);
 	options.engines = THREE;
 	check_int(tw_group_create(&options, &group), 0);
