@@ -5,7 +5,8 @@
  *
  * Purpose. A thread that pushes to an engine's queues is inside an RCU section from its look at the
  * engine's state to the end of its push. Stop changes the state and waits for a grace period. Then
- * every push that saw the old state is complete, and no later one can begin (edge E10).
+ * every push that saw the old state is complete, and no later one can begin (edge E10). The quick
+ * paths use a presence instead (thread/presence.h), which takes fewer instructions.
  *
  * Licence. With _LGPL_SOURCE, liburcu's enter and leave are inlined, here and nowhere else. They
  * are small inline functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program
@@ -25,7 +26,6 @@
 #define _LGPL_SOURCE
 #endif
 #include <pthread.h>
-#include <stdbool.h>
 #include <urcu-bp.h>
 
 #if TWI_TSAN
@@ -38,20 +38,6 @@ extern char twi_rcu_tsan_edge;
 #define TWI_RCU_RELEASE() ((void)0)
 #define TWI_RCU_ACQUIRE() ((void)0)
 #endif
-
-/*
- * Returns whether this thread can enter an RCU section without a call of liburcu. If the caller has
- * checked that, the compiler drops the check in enter. If the code path has no other call, its
- * function needs no stack frame.
- */
-static inline bool twi_rcu_ready(void)
-{
-#if defined(TWI_RCU_BY_CALL)
-	return true;
-#else
-	return URCU_TLS(urcu_bp_reader) != NULL;
-#endif
-}
 
 static inline void twi_rcu_enter(void)
 {

@@ -125,6 +125,7 @@ MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the b
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)

@@ -164,6 +164,7 @@ MODEL_HARNESS(handle_stale, .proves = "the same where an old entry names the nod
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_linked(void)
