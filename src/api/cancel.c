@@ -11,7 +11,7 @@
  *
  * The canceller touches the engine only inside an RCU section, or while its mark is set
  * (thread/presence.h), and only if it saw the timeout alive there. Stop waits for the sections
- * (E10) and for the marks (E160) before it lets the engine be freed. The worker's own thread takes
+ * (E10) and for the marks (E162) before it lets the engine be freed. The worker's own thread takes
  * a shorter path (turn/direct.h).
  *
  * If a periodic timeout waits, it is cancelled like all others, and the canceller also frees its
@@ -425,7 +425,7 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 
 	(void)lane_cancelled(worker, twi_lane_of(worker, &twi_thread_self), &twi_thread_self,
 			     handle, TWI_WORD_INIT, false);
-	twi_presence_leave(twi_thread_self.presence); /* E160 */
+	twi_presence_leave(twi_thread_self.presence); /* E162 */
 	if (kind->finaliser != NULL)
 		kind->finaliser(arg, TW_END_CANCELLED);
 	return TW_CANCEL_DONE;
@@ -444,7 +444,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	struct twi_worker *worker;
 	uint64_t word = handle.generation;
 
-	twi_presence_enter(presence); /* E160: stop keeps the engine until we leave. */
+	twi_presence_enter(presence); /* E162: stop keeps the engine until we leave. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
@@ -453,7 +453,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
-		twi_presence_leave(presence); /* E160 */
+		twi_presence_leave(presence); /* E162 */
 		return any_cancel(handle);
 	}
 	/* The swap has made this thread the node's owner. */
@@ -463,7 +463,7 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 		return quick_end(handle);
 	(void)lane_cancelled(worker, &worker->near.lane[thread->lane], thread, handle,
 			     TWI_WORD_INIT, true);
-	twi_presence_leave(presence); /* E160 */
+	twi_presence_leave(presence); /* E162 */
 	return TW_CANCEL_DONE;
 }
 

@@ -465,9 +465,9 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 	struct twi_node *node;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_presence_enter(presence); /* E160: stop keeps the engine until we leave. */
+	twi_presence_enter(presence); /* E162: stop keeps the engine until we leave. */
 	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
-		twi_presence_leave(presence); /* E160 */
+		twi_presence_leave(presence); /* E162 */
 		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
 	}
 	TWI_TEST_POINT("schedule:open");

@@ -31,7 +31,7 @@ static void pause_briefly(void)
 static void presence_wait(struct twi_presence *presence)
 {
 	/*
-	 * E160: pairs with twi_presence_leave(), so that all accesses of the thread come before
+	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
 	 * what the finisher does next.
 	 */
 	while (twi_load_acquire(&presence->inside) != 0)
@@ -43,7 +43,7 @@ void twi_presences_wait(void)
 	if (!twi_barrier_able())
 		return;
 	/*
-	 * E160: pairs with the fence in twi_presence_enter(). Must come after the engine is closed,
+	 * E162: pairs with the fence in twi_presence_enter(). Must come after the engine is closed,
 	 * and before the looks. liburcu has made such a barrier in the same stop, and ends the
 	 * process if the system forbids it. So a failure here passes.
 	 */

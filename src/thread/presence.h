@@ -9,7 +9,7 @@
  * makes a barrier in all threads (thread/barrier.h), and waits until it has seen each mark clear
  * once. If the thread sets the mark before the barrier reaches it, the finisher sees the mark and
  * waits. If it sets the mark later, the thread sees that the engine is closed. So the thread needs
- * no fence (E160).
+ * no fence (E162).
  *
  * Rules. Between set and clear the thread calls no function of the user and none of the system, and
  * it sets no second mark: a nested call would clear the mark too early. So the thread neither
@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 struct twi_presence {
-	TWI_CACHE_ALIGNED _Atomic uint32_t inside; /* [producer E160] 1 from set to clear */
+	TWI_CACHE_ALIGNED _Atomic uint32_t inside; /* [producer E162] 1 from set to clear */
 };
 
 /* presence.c: returns the mark of a lane, or NULL if threads with this lane have none. */
@@ -62,7 +62,7 @@ static inline void twi_presence_enter(struct twi_presence *presence)
 	/* RELAXED: the finisher's barrier orders it before the accesses after the fence. */
 	twi_store_relaxed(&presence->inside, 1);
 	/*
-	 * E160: pairs with the barrier in twi_presences_wait(). Without it the compiler could move
+	 * E162: pairs with the barrier in twi_presences_wait(). Without it the compiler could move
 	 * the look at the engine before the store.
 	 */
 	twi_fence_compiler();
@@ -71,7 +71,7 @@ static inline void twi_presence_enter(struct twi_presence *presence)
 static inline void twi_presence_leave(struct twi_presence *presence)
 {
 	/*
-	 * E160: pairs with presence_wait(), so that the finisher sees the push, and the engine is
+	 * E162: pairs with presence_wait(), so that the finisher sees the push, and the engine is
 	 * freed after the last access.
 	 */
 	twi_store_release(&presence->inside, 0);

@@ -3,7 +3,7 @@
  * Finishes an engine, so that no timeout is lost and none runs twice.
  *
  * After stop has closed the engine, the finisher sets `sweeping` and waits for a grace period
- * (E10) and for presences (E160). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
+ * (E10) and for presences (E162). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
  * `sweeping` and leaves the node to the sweep. The finisher empties queues and rings into the wheel
  * and hands back its timeouts. Then it waits for the callbacks that executors still run, and once
  * more for a grace period and for presences, because a cancel may still look at a node of this engine. Finally it
@@ -184,7 +184,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
 	twi_rcu_synchronize(); /* E10: after both waits every push is complete */
-	twi_presences_wait();  /* E160: as E10, for the quick paths */
+	twi_presences_wait();  /* E162: as E10, for the quick paths */
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_rejected_end(worker);
@@ -196,7 +196,7 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	/*
-	 * E160, and E10: wait for calls that may still read this engine. In this order, because a
+	 * E162, and E10: wait for calls that may still read this engine. In this order, because a
 	 * schedule may change from a presence to an RCU section (schedule.c).
 	 */
 	twi_presences_wait();
