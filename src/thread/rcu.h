@@ -4,7 +4,8 @@
  *
  * Purpose. A thread that pushes to an engine's queues is inside an RCU section from its look at the
  * engine's state to the end of its push. Stop changes the state and waits for a grace period. Then
- * every push that saw the old state is complete, and no later one can begin (edge E10).
+ * every push that saw the old state is complete, and no later one can begin (edge E10). The quick
+ * paths use a presence instead (thread/presence.h), which takes fewer instructions.
  *
  * Why not liburcu's. A forked child can repair liburcu-bp only if its fork handlers ran around the
  * fork. They hang in fork if they run twice, and a library cannot know whether the program has
@@ -80,11 +81,6 @@ extern const struct rcu_flavor_struct twi_rcu_flavor;
 void twi_rcu_call_enter(void);
 void twi_rcu_call_leave(void);
 
-static inline bool twi_rcu_ready(void)
-{
-	return true;
-}
-
 static inline void twi_rcu_enter(void)
 {
 	twi_rcu_call_enter();
@@ -96,15 +92,6 @@ static inline void twi_rcu_leave(void)
 }
 
 #else
-
-/*
- * Returns whether this thread has a reader. If the caller has checked that, the compiler drops the
- * check in enter. If the code path has no other call, its function needs no stack frame.
- */
-static inline bool twi_rcu_ready(void)
-{
-	return twi_reader_self != NULL;
-}
 
 /* The barrier between the begin of a section and the accesses in it. */
 static inline void twi_rcu_begin_barrier(void)

@@ -4,6 +4,7 @@
 #include "base/tsan.h"
 #include "thread/fork.h"
 #include "thread/pin.h"
+#include "thread/presence.h"
 #include "thread/rcu.h"
 
 #include <limits.h>
@@ -103,6 +104,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	 */
 	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
+	thread->presence = twi_presence_of_lane(thread->lane);
 	thread->wheel_of = latest_wheel(thread);
 	thread->attached = true;
 }
@@ -145,6 +147,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(lane_number(thread));
 	thread->attached = false;
 	thread->pin = NULL;
+	thread->presence = NULL;
 	/* The next attach sets wheel_of again from the holds. */
 	thread->wheel_of = NULL;
 }
@@ -166,6 +169,7 @@ static void thread_inherit(void)
 		/* RELAXED: no other thread exists. */
 		twi_store_relaxed(&lanes_taken[word], own_lane(word));
 	twi_pins_forget();
+	twi_presences_forget();
 	/* The wheels of these pointers belong to the parent's engines. */
 	twi_thread_self.wheel_of = NULL;
 	twi_thread_self.holds = NULL;

@@ -85,6 +85,7 @@ static void loop_run_late(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void schedule(void)

@@ -41,6 +41,7 @@ static void open_wheeled(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)

@@ -15,9 +15,13 @@
  */
 #include "world.h"
 
+#include "thread/futex.h"
 #include "worker/state.h"
 
 #include <errno.h>
+
+/* Enough looks for all barriers that may fail in one run. */
+enum { LOOKS = 20 };
 
 static struct probe one, two;
 static int stopped, started;
@@ -137,11 +141,24 @@ static void destroy_if_ended(void)
 	destroyed_already = result == 0;
 }
 
+/* Waits until the worker has stopped. If its barrier fails, it waits a moment and tries again. */
+static void await_stopped(void)
+{
+	static _Atomic uint32_t never;
+
+	model_wait_idle();
+	for (int i = 0; i < LOOKS && tw_engine_state(world.engine) != TW_ENGINE_STOPPED; i++) {
+		(void)twi_futex_wait(&never, 0, twi_until_ns(WORLD_TICK_NS));
+		model_wait_idle();
+	}
+}
+
 static void destroyed_in_the_end(void)
 {
-	model_wait_idle();
-	if (!destroyed_already)
-		MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
+	if (destroyed_already)
+		return;
+	await_stopped();
+	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
 static void ends_told(void)

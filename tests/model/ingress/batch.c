@@ -126,6 +126,7 @@ MODEL_HARNESS(batch_stale,
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)

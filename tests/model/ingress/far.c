@@ -27,6 +27,7 @@ static void go_far(void)
 
 	thread->far = TWI_LANES + model_self();
 	thread->lane = TWI_LANE_SHARED;
+	thread->presence = NULL;
 	thread->pin = NULL;
 }
 

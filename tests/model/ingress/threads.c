@@ -36,6 +36,7 @@ static void open_scheduled(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)

@@ -164,6 +164,7 @@ MODEL_HARNESS(handle_stale, .proves = "a stale entry finds the handle already wr
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_linked(void)
