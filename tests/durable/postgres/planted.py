@@ -64,6 +64,7 @@ PLANTED = [
     ("a series of claims of recent rows without an end", "claim.c", "(first || sent_ns >= store->whole_at_ns)", "first"),
     ("no rows are read after a new connection", "session.c", "	if (error == 0 && !was_open) {\n		store->unread = true;",
      "	if (error == 0 && !was_open) {"),
+    ("a wait that polls a connection it does not read", "link.c", "link->beats != NULL && link->beat_waits;", "link->beats != NULL;"),
     ("rows that are not wanted stay claimed", "claim.c", "	if (count != 0 && batch_run(", "	if (count < 0 && batch_run("),
     ("an order of one timer's operations that is lost", "commit.c", "batch->rounds[before - 1] + 1;", "batch->rounds[before - 1];"),
     ("a key that is freed before it is looked at", "commit.c", "			round = most(round, keyed);", "			round = most(round, 0);"),
