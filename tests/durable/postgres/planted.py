@@ -9,40 +9,51 @@ from planted_store import Store, main  # noqa: E402
 
 # name, file, the code, the defect that replaces it
 PLANTED = [
-    ("a start without a claim", "schema.sql", "WHERE t.session + 0 = s AND g.fence = s AND t.due <= now", "WHERE t.due <= now"),
-    ("a start before its time", "schema.sql", "AND g.fence = s AND t.due <= now", "AND g.fence = s"),
-    ("an end without a fence", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR", "$$SELECT (fence <> 0) OR"),
-    ("an own cancel that counts as one from elsewhere", "schema.sql", "$$SELECT (fence <> 0 AND held = fence) OR",
+    ("a start without a claim", "functions.sql", "WHERE t.session + 0 = s AND g.fence = s AND t.due <= now", "WHERE t.due <= now"),
+    ("a start before its time", "functions.sql", "AND g.fence = s AND t.due <= now", "AND g.fence = s"),
+    ("an end without a fence", "functions.sql", "$$SELECT (fence <> 0 AND held = fence) OR", "$$SELECT (fence <> 0) OR"),
+    ("an own cancel that counts as one from elsewhere", "functions.sql", "$$SELECT (fence <> 0 AND held = fence) OR",
      "$$SELECT (strict AND held = fence) OR"),
-    ("a cancel of a run from elsewhere", "schema.sql", "(NOT strict AND NOT (runs AND @schema@.lives(held)))", "(NOT strict)"),
-    ("a batch without a number", "schema.sql", "outcomes = '' WHERE id = s AND batch = n - 1;", "outcomes = '' WHERE id = s;"),
-    ("outcomes that are not kept", "schema.sql", "FROM unnest(unusual) AS u)\n		WHERE id = s AND", "FROM unnest(unusual) AS u)\n		WHERE id = 0 AND"),
-    ("a batch of a session that is over", "schema.sql",
+    ("a cancel of a run from elsewhere", "functions.sql", "(NOT strict AND NOT (runs AND @schema@.lives(held)))", "(NOT strict)"),
+    ("a batch without a number", "functions.sql", "outcomes = '' WHERE id = s AND batch = n - 1;", "outcomes = '' WHERE id = s;"),
+    ("outcomes that are not kept", "functions.sql", "FROM unnest(unusual) AS u)\n		WHERE id = s AND", "FROM unnest(unusual) AS u)\n		WHERE id = 0 AND"),
+    ("a batch of a session that is over", "functions.sql",
      "	IF NOT FOUND OR NOT @schema@.lives(s) THEN\n		RAISE EXCEPTION 'tickwheel: the session is over, or",
      "	IF NOT FOUND THEN\n		RAISE EXCEPTION 'tickwheel: the session is over, or"),
-    ("a heartbeat of a session that is over", "schema.sql", "WHERE session = s AND expires > now RETURNING now;",
+    ("a heartbeat of a session that is over", "functions.sql", "WHERE session = s AND expires > now RETURNING now;",
      "WHERE session = s RETURNING now;"),
-    ("the end of a session in the middle of a batch", "schema.sql", "PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;",
+    ("the end of a session in the middle of a batch", "functions.sql", "PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;",
      "PERFORM 1 FROM @schema@.session WHERE id = s;"),
-    ("a session's number as a fence", "schema.sql", "SELECT greatest(now / 1000, max(t.fence) + 1) INTO next", "SELECT max(s) INTO next"),
-    ("a fence by the clock alone", "schema.sql", "SELECT greatest(now / 1000, max(t.fence) + 1) INTO next",
+    ("a session's number as a fence", "functions.sql", "SELECT greatest(now / 1000, max(t.fence) + 1) INTO next", "SELECT max(s) INTO next"),
+    ("a fence by the clock alone", "functions.sql", "SELECT greatest(now / 1000, max(t.fence) + 1) INTO next",
      "SELECT max(now / 1000) INTO next"),
-    ("a number of sessions by the clock alone", "schema.sql", "SET session = greatest(session + 1, @schema@.now_ns() / 1000)",
+    ("a number of sessions by the clock alone", "functions.sql", "SET session = greatest(session + 1, @schema@.now_ns() / 1000)",
      "SET session = @schema@.now_ns() / 1000"),
-    ("a claim of kinds that are paused", "schema.sql", "k.id = ANY (known) AND NOT k.paused", "k.id = ANY (known)"),
-    ("a claim of kinds that are not known", "schema.sql", "k.id = ANY (known) AND NOT k.paused", "NOT k.paused"),
-    ("a claim that keeps the mark of a start", "schema.sql", "SET session = s, started = false FROM (", "SET session = s, started = t.open FROM ("),
-    ("a start that leaves no open attempt", "schema.sql", "SET started = true, open = true, attempt", "SET started = true, attempt"),
-    ("a claim that is not a batch", "schema.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	-- By kind", "	-- By kind"),
+    ("a claim of kinds that are paused", "functions.sql", "k.id = ANY (known) AND NOT k.paused", "k.id = ANY (known)"),
+    ("a claim of kinds that are not known", "functions.sql", "k.id = ANY (known) AND NOT k.paused", "NOT k.paused"),
+    ("a claim that keeps the mark of a start", "functions.sql", "SET session = s, started = false FROM (", "SET session = s, started = t.open FROM ("),
+    ("a start that leaves no open attempt", "functions.sql", "SET started = true, open = true, attempt", "SET started = true, attempt"),
+    ("a claim that is not a batch", "functions.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	-- By kind", "	-- By kind"),
     ("the outcomes of a late claim for those of a commit", "commit.c", "	return committed == 0 || claim;", "	return committed == 0;"),
     ("UNKNOWN for what was lost is sent again", "commit.c", "committed == -ESTALE && !store->sent", "committed == -ESTALE"),
-    ("the end of a run in a transaction without a fence", "schema.sql", "AND t.place = finish.place AND t.fence = finish.fence\n",
-     "AND t.place = finish.place\n"),
-    ("an attempt that is not looked at in a transaction", "schema.sql", "		AND t.attempt = finish.attempt AND t.started;", "		AND t.started;"),
+    ("the end of a run in a transaction without a fence", "functions.sql", "AND (t.fence = finish.fence OR (t.session", "AND (true OR (t.session"),
+    ("an attempt that is not looked at in a transaction", "functions.sql", "		AND t.attempt = finish.attempt AND t.started;", "		AND t.started;"),
     ("a batch that reads all versions of its session", "schema.sql", "PRIMARY KEY (id, batch)", "PRIMARY KEY (id)"),
-    ("outcomes that read all versions of their session", "schema.sql", " AND batch = (SELECT x.batch FROM @schema@.session x WHERE x.id = s ORDER BY x.batch DESC LIMIT 1);",
+    ("outcomes that read all versions of their session", "functions.sql", " AND batch = (SELECT x.batch FROM @schema@.session x WHERE x.id = s ORDER BY x.batch DESC LIMIT 1);",
      " AND length(name) < 100;"),
-    ("a claim that reads all far timers", "schema.sql", "x.due >= low AND x.due <= until", "x.due >= low AND x.due <= @schema@.now_ns() + ahead"),
+    ("a claim that reads all far timers", "functions.sql", "x.due >= low AND x.due <= until", "x.due >= low AND x.due <= @schema@.now_ns() + ahead"),
+    ("an upgrade that ends the processes that claim meanwhile", "upgrade_1.sql", "AND attname = 'fence') THEN", "AND attname = 'absent') THEN"),
+    ("an upgrade that holds processes up", "upgrade_1.sql", "SET LOCAL lock_timeout = 500;", "SET LOCAL lock_timeout = 0;"),
+    ("an upgrade that does not try again", "upgrade_1.sql", "			IF clock_timestamp() > until THEN", "			IF true THEN"),
+    ("an upgrade that forgets attempts", "upgrade_1.sql", "SET open = true, fence = greatest(fence, session)", "SET fence = greatest(fence, session)"),
+    ("an upgrade that forgets attempts of dead processes", "upgrade_1.sql", "SET open = true, started = false, fence", "SET started = false, fence"),
+    ("an upgrade that leaves marks of dead runs", "upgrade_1.sql", "SET open = true, started = false, fence", "SET open = true, fence"),
+    ("an upgrade that stops at the index of an earlier try", "upgrade_1.sql", "DROP INDEX CONCURRENTLY IF EXISTS @schema@.timer_next;", "DO 'BEGIN END';"),
+    ("an upgrade without a look at the version", "upgrade_1.sql", "WHERE version = 1) THEN", "WHERE version > 0) THEN"),
+    ("two upgrades at once", "migrate.c", "while (!truth_ask(connection,", "while (truth_ask(connection, \"SELECT false\") && !truth_ask(connection,"),
+    ("an upgraded claim of version 1 that takes open attempts", "upgrade_1.sql", " AND NOT x.open\n", "\n"),
+    ("an upgraded schema without the fences of version 1", "functions.sql", "AND x.version = 1)))", "AND x.version = 0)))"),
+    ("an upgraded schema in which a session is a fence", "functions.sql", "AND x.version = 1)))", "AND x.version > 0)))"),
     ("no claim from the beginning", "claim.c", "	if ((size_t)count >= max && (looks(store) || now_ns < store->whole_at_ns))",
      "	if (count > 0)"),
     ("no claim from the beginning in a long series", "claim.c", "(looks(store) || now_ns < store->whole_at_ns)", "true"),
@@ -53,14 +64,14 @@ PLANTED = [
     ("a look that stays at rows that are locked", "look.c", "	if (asked == LOOK_MAX) {", "	if (asked == LOOK_MAX && claimed > 0) {"),
     ("a look that leaves out due rows", "store.c", "AND due <= (SELECT @.now_ns()) ", "AND due <= (SELECT @.now_ns() - 100000000000) "),
     ("a look that was lost and goes on", "look.c", "		if (!look_read(store))\n			looks_fail(store);", "		(void)look_read(store);"),
-    ("a claim of found rows that another session has", "schema.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.due + 0 <= until"),
-    ("a claim of found rows that were moved", "schema.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.session + 0 = 0"),
-    ("a claim of found rows that were paused", "schema.sql", "NOT k.paused AND k.id = ANY (known)", "k.id = ANY (known)"),
-    ("a claim of found rows that is not a batch", "schema.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	RETURN QUERY UPDATE", "	RETURN QUERY UPDATE"),
-    ("recent rows without those of ended sessions", "schema.sql", "@schema@.now_ns() - ahead, @schema@.reap(10000))",
-     "@schema@.now_ns() - ahead); PERFORM @schema@.reap(10000)"),
-    ("recent rows that begin now", "schema.sql", "least(low, @schema@.now_ns() - ahead,", "least(low, @schema@.now_ns(),"),
-    ("recent rows that begin at the beginning", "schema.sql", "least(low, @schema@.now_ns() - ahead,", "least(0,"),
+    ("a claim of found rows that another session has", "functions.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.due + 0 <= until"),
+    ("a claim of found rows that were moved", "functions.sql", "x.session + 0 = 0 AND x.due + 0 <= until", "x.session + 0 = 0"),
+    ("a claim of found rows that were paused", "functions.sql", "NOT k.paused AND k.id = ANY (known)", "k.id = ANY (known)"),
+    ("a claim of found rows that is not a batch", "functions.sql", "	PERFORM @schema@.batch_begin(s, n, true);\n	RETURN QUERY UPDATE", "	RETURN QUERY UPDATE"),
+    ("recent rows without those of ended sessions", "functions.sql", "@schema@.now_ns() - ahead, @schema@.reap_rows(10000))",
+     "@schema@.now_ns() - ahead); PERFORM @schema@.reap_rows(10000)"),
+    ("recent rows that begin now", "functions.sql", "least(low, @schema@.now_ns() - ahead,", "least(low, @schema@.now_ns(),"),
+    ("recent rows that begin at the beginning", "functions.sql", "least(low, @schema@.now_ns() - ahead,", "least(0,"),
     ("a series of claims of recent rows without an end", "claim.c", "(first || sent_ns >= store->whole_at_ns)", "first"),
     ("no rows are read after a new connection", "session.c", "	if (error == 0 && !was_open) {\n		store->unread = true;",
      "	if (error == 0 && !was_open) {"),
@@ -68,13 +79,14 @@ PLANTED = [
     ("rows that are not wanted stay claimed", "claim.c", "	if (count != 0 && batch_run(", "	if (count < 0 && batch_run("),
     ("an order of one timer's operations that is lost", "commit.c", "batch->rounds[before - 1] + 1;", "batch->rounds[before - 1];"),
     ("a key that is freed before it is looked at", "commit.c", "			round = most(round, keyed);", "			round = most(round, 0);"),
-    ("a close that keeps its claims", "schema.sql", "	UPDATE @schema@.timer SET session = 0, started = false WHERE session = s;\n", ""),
+    ("a close that keeps its claims", "functions.sql", "	UPDATE @schema@.timer SET session = 0, started = false WHERE session = s;\n", ""),
 ]
 
 
 class Postgres(Store):
     def embed(self, root, source, text):
-        return [sys.executable, "-B", str(root / "src/durable/postgres/embed.py"), str(source / "schema.sql"), "twi_postgres_schema", str(text)]
+        texts = [str(source / f"{name}.sql") for name in ("schema", "functions", "upgrade_1")]
+        return [sys.executable, "-B", str(root / "src/durable/postgres/embed.py"), str(text), *texts]
 
 
 def server():
@@ -83,5 +95,5 @@ def server():
 
 
 if __name__ == "__main__":
-    tests = ("bench_postgres.c", "test_locks.c", "test_looks.c", "test_within.c")
+    tests = ("bench_postgres.c", "test_locks.c", "test_looks.c", "test_upgrade.c", "test_within.c")
     sys.exit(main(Postgres("postgres", ["libpq"], tests, "TICKWHEEL_POSTGRES"), PLANTED, server))

@@ -88,8 +88,8 @@ Test(locks, a_batch_reads_no_old_versions_of_its_session, .init = bench_make, .f
 
 	PQclear(PQexec(holder, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
 	PQclear(PQexec(holder, "SELECT count(*) FROM pg_class"));
-	bench_sql("INSERT INTO @.session (id, name) VALUES (7, ''); INSERT INTO @.beat VALUES (7, "
-		  "@.now_ns() + 3600000000000)");
+	bench_sql("INSERT INTO @.session (id, name, version) VALUES (7, '', 2); INSERT INTO "
+		  "@.beat VALUES (7, @.now_ns() + 3600000000000)");
 	bench_sql("SET enable_seqscan = off");
 	bench_sql("DO $$ BEGIN FOR i IN 1..500 LOOP PERFORM @.batch_begin(7, i, false); COMMIT; "
 		  "END LOOP; END $$");
