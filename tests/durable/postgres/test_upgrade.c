@@ -8,11 +8,10 @@
 #include "bench_postgres.h"
 #include "version_1.h"
 
-#include "durable/postgres/schema.h"
+#include "durable/postgres/errors.h"
 #include "durable/postgres/text.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -427,6 +426,23 @@ Test(upgrade, several_processes_upgrade_at_once, .init = scene_make, .fini = sce
 	}
 	check_int(bench_sql("SELECT version FROM @.meta"), 2);
 	check_int(upgrade(), 0);
+}
+
+Test(upgrade, the_text_refuses_another_version, .init = scene_make, .fini = scene_end,
+     .timeout = 120)
+{
+	static struct text text;
+	PGconn *by = connect();
+	PGresult *result;
+	char *last;
+
+	check_int(upgrade(), 0);
+	upgrade_text(&text, &last);
+	result = PQexec(by, last);
+	cr_assert_str_eq(PQresultErrorField(result, PG_DIAG_SQLSTATE), "TW002");
+	check_int(twi_postgres_error(by, result), -ENOTSUP);
+	PQclear(result);
+	PQfinish(by);
 }
 
 Test(upgrade, an_upgrade_that_fails_changes_nothing, .init = scene_make, .fini = scene_end,
