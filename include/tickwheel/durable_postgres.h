@@ -115,7 +115,7 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  * nothing if the schema has this version, or a later one that serves this library.
  *
  * Processes of the earlier version may run meanwhile, hold timers, and go on afterwards. They wait
- * for the upgrade for half a second at most. Each of them that ends must start again with this
+ * for the upgrade for about a second at most. Each of them that ends must start again with this
  * version. An upgrade needs the role that owns the schema, and a connection that is direct or
  * through a pooler in session mode. It waits for all transactions of the database that are older.
  *

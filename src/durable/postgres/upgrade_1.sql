@@ -23,11 +23,13 @@ DROP INDEX CONCURRENTLY IF EXISTS @schema@.timer_next;
 -- Step 3. Takes long for millions of timers, and holds no process up.
 CREATE INDEX CONCURRENTLY timer_next ON @schema@.timer (kind, due, place, serial) WHERE session = 0;
 
--- Step 4. Takes milliseconds. Processes wait for half a second at most: then the locks are given up, and tried again
--- after a second. The order of the locks is that of the functions.
+-- Step 4. Takes less than a second, however many timers there are. Before it has its locks, processes wait for half a
+-- second at most: then the locks are given up, and tried again after a second. The order of the locks is that of the
+-- functions.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL enable_seqscan = off;
 SET LOCAL jit = off;
+SET LOCAL client_min_messages = warning;
 SET LOCAL lock_timeout = 500;
 DO $$
 DECLARE
@@ -58,8 +60,8 @@ ALTER TABLE @schema@.session ALTER COLUMN pid SET DEFAULT pg_backend_pid(), ALTE
 	DROP CONSTRAINT session_pkey, ADD PRIMARY KEY (id, batch);
 ALTER TABLE @schema@.timer ADD COLUMN IF NOT EXISTS fence bigint NOT NULL DEFAULT 0;
 ALTER TABLE @schema@.timer ADD COLUMN IF NOT EXISTS open boolean NOT NULL DEFAULT false;
--- The fence of a run of version 1 is the number of its session. Version 1 kept the mark of a start in rows that it freed.
--- Such rows are due, so that few rows are read.
+-- The fence of a run of version 1 is the number of its session. Version 1 kept the mark of a start in rows that it
+-- freed. Such rows are due, so that few rows are read.
 UPDATE @schema@.timer SET open = true, fence = greatest(fence, session) WHERE session <> 0 AND started;
 UPDATE @schema@.timer t SET open = true, started = false, fence = greatest(t.fence, m.session)
 	FROM @schema@.meta m, @schema@.kind k
