@@ -26,6 +26,7 @@ int twi_postgres_connect_error(const char *address);
  *     -EAGAIN      the statement was not done, and may be tried again
  *     -EUCLEAN     the tables have the wrong form
  *     -ENOENT      the schema or the database is gone
+ *     -ENOTSUP     the schema has a version that does not serve this library
  *     -EIO         anything else
  *
  * After -ENOSPC, -EMSGSIZE, -EACCES and -EROFS the statement was not done, either.
