@@ -59,7 +59,11 @@ enum { THREAD_NONE = 0, THREAD_CLAIMED = 1 };
 
 enum {
 	REST_NS = 1000000,
-	/* Set in `waiting` if a destroyer may sleep. An event adds one, which clears the mark. */
+	/*
+	 * Set in `waiting` before a destroyer sleeps on that value. An event that destroyers wait
+	 * for adds one if it finds the mark. That clears the mark. A later mark makes a new value,
+	 * so a destroyer that is about to sleep on the old value does not.
+	 */
 	WAITING_MARK = 1,
 };
 

@@ -237,8 +237,8 @@ static void piece_free(struct piece *piece)
 }
 
 /*
- * Gives the next piece. Returns 1 if the plan had marks up to `until_ns`, 0 if it had none left, or
- * an error.
+ * Reads the next piece of the plan, and gives its rows to the set. Returns 1 if the plan had marks
+ * left for this load, 0 if it had none, or an error.
  */
 static int piece_load(struct load *load, struct twi_plan *plan)
 {
