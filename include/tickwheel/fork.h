@@ -31,9 +31,6 @@ enum tw_reinit_flag {
 	 * with TW_REINIT_KEEP.
 	 */
 	TW_REINIT_FINALISE = 2,
-	/** Has no effect. An earlier version needed it if the program registered liburcu-bp's fork
-	 * handlers. */
-	TW_REINIT_RCU_HANDLED = 4,
 };
 
 /**
@@ -73,20 +70,6 @@ enum tw_reinit_flag {
  * Since: 0.1.0.
  */
 TW_API int tw_fork_reinit(struct tw_engine *engine, uint64_t flags);
-
-/**
- * Does nothing. An earlier version needed this call before a fork. A program that uses liburcu-bp
- * itself registers liburcu's fork handlers itself, before or after its first call of this library.
- *
- * Units: none.
- * Threads: any.
- * In callback: yes.
- * Progress: wait-free.
- * Lifetime: none.
- * Returns: 0.
- * Since: 0.1.0.
- */
-TW_API int tw_fork_handlers_enable(void);
 
 /**
  * Returns how many forks lie between this process and the process that created the first engine. A

@@ -14,7 +14,7 @@ static int flags_check(uint64_t flags)
 {
 	const uint64_t both = TW_REINIT_KEEP | TW_REINIT_FINALISE;
 
-	if ((flags & ~(both | TW_REINIT_RCU_HANDLED)) != 0 || (flags & both) == both)
+	if ((flags & ~both) != 0 || (flags & both) == both)
 		return -EINVAL;
 	return 0;
 }
@@ -44,11 +44,6 @@ int tw_fork_reinit(struct tw_engine *engine, uint64_t flags)
 		return twi_recovery_take();
 	error = twi_engine_recoverable(engine);
 	return error != 0 ? error : twi_engine_recover(engine, flags);
-}
-
-int tw_fork_handlers_enable(void)
-{
-	return 0;
 }
 
 int tw_fork_generation(void)

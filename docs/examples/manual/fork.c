@@ -11,14 +11,6 @@ struct cache {
 	int entries;
 };
 
-/* example: tw_fork_handlers_enable */
-/* Not needed any more: it does nothing and returns 0. */
-static int server_begin(void)
-{
-	return tw_fork_handlers_enable();
-}
-/* end */
-
 /* example: tw_fork_reinit */
 /* The child continues with its own copy of all timeouts. */
 static pid_t server_fork(struct tw_engine *engine)
@@ -69,7 +61,6 @@ int main(void)
 	pid_t child;
 	int status;
 
-	CHECK(server_begin() == 0);
 	bench = bench_open(bench_options());
 	CHECK(tw_schedule(bench.engine, TW_MINUTES(30), &session,
 			  &expired, NULL) == 0);

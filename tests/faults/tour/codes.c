@@ -96,7 +96,6 @@ static const struct {
 	[CALL_ALLOCATOR_SET] = {"tw_memory_allocator_set", CODE_EINVAL},
 	[CALL_RESERVE] = {"tw_memory_reserve", CODE_ENOMEM},
 	[CALL_REINIT] = {"tw_fork_reinit", CODE_EINVAL | CODE_ENOMEM | CODE_ESHUTDOWN | CODE_EBUSY | CODE_EPERM | CODE_EDEADLK | CODE_EOPNOTSUPP},
-	[CALL_FORK_HANDLERS] = {"tw_fork_handlers_enable", 0},
 	[CALL_FORK_GENERATION] = {"tw_fork_generation", 0},
 	[CALL_KEYED_OPTIONS_INIT] = {"tw_keyed_options_init", CODE_EINVAL | CODE_E2BIG},
 	[CALL_KEYED_CREATE] = {"tw_keyed_create", CODE_EINVAL | CODE_ECHILD | CODE_E2BIG | MAKES_THREAD},

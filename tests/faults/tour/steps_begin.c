@@ -99,7 +99,6 @@ static void step_fork(void)
 	tour_exactly(CALL_REINIT, tw_fork_reinit(NULL, TW_REINIT_KEEP), 0);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, TW_REINIT_KEEP), -EBUSY);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, UINT64_MAX), -EINVAL);
-	tour_exactly(CALL_FORK_HANDLERS, tw_fork_handlers_enable(), 0);
 }
 
 void step_create(void)

@@ -429,7 +429,7 @@ static void forked(void)
 	int value = 1, status;
 	pid_t child;
 
-	must(tw_fork_generation() == 0 && tw_fork_handlers_enable() == 0);
+	must(tw_fork_generation() == 0);
 	must(tw_clock_create_virtual(0, &options.clock) == 0);
 	options.flags = TW_ENGINE_LOOP;
 	must(tw_engine_create(&options, &engine) == 0);

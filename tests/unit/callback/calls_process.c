@@ -370,12 +370,6 @@ static int64_t call_generation(struct tour *tour)
 	return tw_fork_generation();
 }
 
-static int64_t call_handlers(struct tour *tour)
-{
-	(void)tour;
-	return tw_fork_handlers_enable();
-}
-
 static int64_t call_reinit(struct tour *tour)
 {
 	return tw_fork_reinit(tour->fixture.engine, 0);
@@ -451,7 +445,6 @@ const struct call process_calls[] = {
 	{"tw_engine_stop, a loop", call_stop_other, EVERYWHERE(0)},
 	{"tw_engine_destroy, a loop", call_destroy_other, EVERYWHERE(0)},
 	{"tw_fork_generation", call_generation, EVERYWHERE(0)},
-	{"tw_fork_handlers_enable", call_handlers, EVERYWHERE(0)},
 	{"tw_fork_reinit", call_reinit, EVERYWHERE(-EBUSY)},
 	{0},
 };

@@ -254,7 +254,6 @@ static int64_t call_stats_print(void)
 	X(tw_engine_stop, -ECHILD, tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER))           \
 	X(tw_engine_watch, -ECHILD, tw_engine_watch(fixture.engine))                               \
 	X(tw_fork_generation, 1, tw_fork_generation())                                             \
-	X(tw_fork_handlers_enable, 0, tw_fork_handlers_enable())                                   \
 	X(tw_group_create, 0, call_group_create())                                                 \
 	X(tw_group_engine, true, tw_group_engine(group, 0) != NULL)                                \
 	X(tw_group_engines, 1, tw_group_engines(group))                                            \

@@ -56,7 +56,7 @@ static void child_creates(void)
 static void child_takes_over(void)
 {
 	child_creates();
-	heir_take(&fixture, TW_REINIT_KEEP | TW_REINIT_RCU_HANDLED);
+	heir_take(&fixture, TW_REINIT_KEEP);
 	if (registered)
 		urcu_bp_read_lock();
 	child_need(tw_timeout_state(handle), TW_STATE_INIT);
@@ -79,7 +79,6 @@ static void handlers_register(void)
 
 static void engine_open(void)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	fixture_advance(&fixture, NS_PER_MS);
