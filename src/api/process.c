@@ -88,7 +88,8 @@ static const char *text_of(unsigned code)
 const char *tw_strerror(int error)
 {
 	if (error > 0 && error <= (int)OUTCOME_MAX)
-		return "no error: an outcome or a state, which a function of name.h names";
+		return "no error: an outcome or a state, which a function of name.h or "
+		       "durable_name.h names";
 	return text_of(error < 0 ? 0U - (unsigned)error : (unsigned)error);
 }
 
