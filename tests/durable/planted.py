@@ -152,7 +152,8 @@ def pkg_config(what):
 
 def sources_of(tree):
     # Without programs that have a main of their own, and without folders that need other libraries.
-    return sorted(path for path in tree.rglob("*.c") if path.parent.name not in ("executors", "postgres", "tool"))
+    others = {"executors", "hosts", "postgres", "redis", "tool"}
+    return sorted(path for path in tree.rglob("*.c") if not others & set(path.relative_to(tree).parts))
 
 
 class Builder:
