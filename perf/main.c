@@ -276,7 +276,10 @@ static int dispatch(const struct options *options)
 	return command_tour(options);
 }
 
-/* Compares durable timers with other keepers. A script does the work, and takes the options. */
+/*
+ * Runs the script that compares durable timers with other stores of timers, such as Redis, and
+ * passes the options to it.
+ */
 static int command_durable(char **words, int count)
 {
 	const char **all = calloc((size_t)count + 2, sizeof(*all));

@@ -13,7 +13,7 @@
  * | -ECONNREFUSED | no server answers at this address                                           |
  * | -EACCES       | the server rejects the user, the password or the database, permits too little, or has no connection left |
  * | -ENOENT       | the schema does not exist; tw_durable_postgres_migrate makes it             |
- * | -ENOTSUP      | the schema has another version, the server is older than 13, or the server keeps a lower level |
+ * | -ENOTSUP      | the schema has a version that does not serve this library, the server is older than 13, or the server keeps a lower level |
  * | -EUCLEAN      | the tables are not as the library made them                                 |
  * | -EROFS        | the server is a replica, or permits only reads                              |
  * | -EAGAIN       | the server is starting up or shutting down                                  |
@@ -111,16 +111,25 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
 					    struct tw_durable_store *ret_store);
 
 /**
- * Makes the schema with its tables and functions. Does nothing if the schema is there.
+ * Makes the schema with its tables and functions, or upgrades a schema of an earlier version. Does
+ * nothing if the schema has this version, or a later one that serves this library.
+ *
+ * Processes of the earlier version may run meanwhile, hold timers, and go on afterwards. They wait
+ * for the upgrade for about a second at most. Each of them that ends must start again with this
+ * version. An upgrade needs the role that owns the schema, and a connection that is direct or
+ * through a pooler in session mode. It waits for all transactions of the database that are older.
  *
  * Units: none.
  * Threads: any, but only one at a time for each connection.
  * In callback: yes, with a connection of the callback's own; it blocks.
- * Progress: blocks for the server.
+ * Progress: blocks for the server. An upgrade also waits while another process upgrades.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, a wrong name, a connection that is in a transaction); -EACCES (CREATE
- *   on the database is not permitted); -ENOTSUP (the schema has another version); -EUCLEAN (there
- *   is a schema of this name, which the library has not made); -ENOMEM, -ECONNRESET, -EROFS, -EIO.
+ *   on the database is not permitted, or the role does not own the schema); -ENOTSUP (the schema
+ *   has a later version, which does not serve this library); -EUCLEAN (there is a schema of this
+ *   name, which the library has not made); -EAGAIN (transactions have held the tables for a
+ *   minute, or the server ended a statement; the schema is as it was, call again); -ENOMEM,
+ *   -ECONNRESET, -EROFS, -ENOSPC, -EIO.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema);
@@ -142,6 +151,23 @@ typedef void tw_durable_postgres_write(void *context, const char *text, size_t b
  */
 TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgres_write *write,
 					  void *context);
+
+/**
+ * Writes the SQL text that upgrades a schema from an earlier version. It does the same as
+ * tw_durable_postgres_migrate. The text must not run in a transaction: it has its own. Run it with
+ * `psql -v ON_ERROR_STOP=1`. If it fails, the schema is as it was, and the text can be run again.
+ *
+ * Units: `version`, the number in the column `version` of the table `meta`; `bytes`, of a part of
+ *   the text.
+ * Threads: any.
+ * In callback: yes.
+ * Progress: that of `write`.
+ * Lifetime: the text is valid during the call of `write`.
+ * Returns: 0; -EINVAL (NULL, a wrong name); -ENOTSUP (there is no upgrade from this version).
+ * Since: 0.1.0.
+ */
+TW_BESIDE_API int tw_durable_postgres_upgrade_sql(const char *schema, int version,
+						  tw_durable_postgres_write *write, void *context);
 
 /**
  * Schedules a timer inside the transaction that the connection is in. If the transaction commits,

@@ -341,12 +341,12 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * Threads: any. If several threads make the first call at once, all get the same engine.
  * In callback: yes.
  * Progress: lock-free; the first call allocates.
- * Lifetime: until the process exits. In a forked child that has called tw_fork_reinit, the first
- *   call creates a default engine for the child. If the child has taken over the parent's default
- *   engine, the call returns that engine instead.
+ * Lifetime: until the process exits. In a forked child the first call creates a default engine for
+ *   the child. If the child has taken over the parent's default engine, the call returns that
+ *   engine instead.
  * Returns: the engine; NULL if it cannot be created: there is no memory, the options set by
- *   tw_default_options_set cannot be met (their clock is in use), or this is a forked child before
- *   tw_fork_reinit. The next call tries again.
+ *   tw_default_options_set cannot be met (their clock is in use), or this child was forked in a
+ *   callback. The next call tries again.
  * Since: 0.1.0.
  */
 TW_API struct tw_engine *tw_default_engine(void);
@@ -377,14 +377,15 @@ TW_API int tw_default_options_set(const struct tw_options *options);
  * Units: see struct tw_options.
  * Threads: any.
  * In callback: yes.
- * Progress: allocates.
+ * Progress: allocates. The first call in a forked child also walks through the memory of all
+ *   timeouts of the parent (about 0.1 ms for each 1,000; see tw_fork_reinit).
  * Lifetime: until tw_engine_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_engine`; -EINVAL (NULL, a zero or an absurd value, unknown bits, a CPU set
  *   together with a thread hook, a tick below the steps of TW_CLOCK_COARSE); -ERANGE (tick × slots
  *   does not fit 2^63 ns); -E2BIG (non-zero fields that this library does not know, `size` over
  *   4,096); -EBUSY (the virtual clock already has an engine); -ENOMEM (also: no file descriptor,
- *   TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock); -ECHILD (in a forked
- *   child of a process that used the library, before tw_fork_reinit).
+ *   TW_CLOCK_BOOTTIME); -EOPNOTSUPP (the system has no timer for that clock); -EDEADLK (in a child
+ *   that was forked in a callback; see tw_fork_reinit).
  * Since: 0.1.0.
  */
 TW_API TW_CHECKED int tw_engine_create(const struct tw_options *options,
@@ -424,11 +425,10 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  *   less: begin to stop, and do not wait.
  * Threads: any, concurrently.
  * In callback: no (-EDEADLK), neither on the worker nor in an executor.
- * Progress: blocks for running callbacks, for other threads' calls that are under way, and for
- *   every read-side section of liburcu-bp that the program itself has open. If it is called inside
- *   such a section with TW_NEVER, it waits for ever. If the worker died, or could not be created
- *   before, and no thread can be created now, this call does the worker's work itself. Then
- *   `timeout_ns` bounds the wait for executors, but not the hand-back.
+ * Progress: blocks for running callbacks, and for other threads' calls that are under way. If the
+ *   worker died, or could not be created before, and no thread can be created now, this call does
+ *   the worker's work itself. Then `timeout_ns` bounds the wait for executors, but not the
+ *   hand-back.
  * Lifetime: `on_unexpired` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping continues, call again; -EDEADLK; -EINVAL; -ECHILD.
  * Since: 0.1.0.
@@ -448,8 +448,7 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
  * Threads: any, once, and after all other calls with the engine have returned.
  * In callback: no (-EDEADLK) in a callback of this engine; in another engine's callback, yes.
  * Progress: joins the thread that stop has ended. With a virtual clock it also waits for other
- *   threads' calls under way, and for the program's own read-side sections of liburcu-bp. Therefore
- *   it must not be called inside such a section.
+ *   threads' calls under way.
  * Lifetime: the engine exists until this call returns 0.
  * Returns: 0; -EBUSY: not stopped, or it has a scaled kind that was not destroyed; -EDEADLK. In a
  *   forked child: 0, and it frees everything that it can; but -EDEADLK in a finaliser that

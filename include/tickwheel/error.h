@@ -22,7 +22,6 @@
  * | -ESTALE      | the handle's timeout has ended and its memory has been reused                |
  * |              | the attempt was completed before, or its task has ended                      |
  * | -EPERM       | the system rejects the scheduling class; only the owner may use the timeout  |
- * |              | liburcu's fork handlers have not run                                         |
  * | -EDEADLK     | the call would wait for the callback that it is made from                    |
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
  * | -EOPNOTSUPP  | the system has no such clock                                                 |

@@ -47,8 +47,8 @@ typedef void tw_event_callback(int none, short what, void *arg);
  * In callback: yes.
  * Progress: allocates.
  * Lifetime: until tw_events_close, which must come before event_base_free.
- * Returns: 0 and `*ret_events`; -EINVAL (NULL); -ENOMEM; -ECHILD (in a forked child of a process
- *   that used the library, before tw_fork_reinit).
+ * Returns: 0 and `*ret_events`; -EINVAL (NULL); -ENOMEM; -EDEADLK (in a child that was forked
+ *   in a callback).
  * Since: 0.1.0.
  */
 TW_BESIDE_API TW_CHECKED int tw_events_create(struct event_base *base,
@@ -60,7 +60,7 @@ TW_BESIDE_API TW_CHECKED int tw_events_create(struct event_base *base,
  * Units: none.
  * Threads: the base's, once.
  * In callback: yes, also in the callback that has freed the last timer.
- * Progress: waits for read-side sections of liburcu-bp that the program has open.
+ * Progress: waits for other threads' calls of the library that are under way.
  * Lifetime: the object exists until the call returns 0.
  * Returns: 0 (also for NULL); -EBUSY: a timer has not been freed, or this is a second call in the
  *   same callback.

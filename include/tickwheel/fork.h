@@ -5,9 +5,9 @@
  * describes what happens to each timeout, and the edge cases.
  *
  * In a forked child each call on an engine or a timeout of the parent returns -ECHILD at once. A
- * child that only calls exec or ends needs nothing else. If the child needs timeouts, it calls
- * tw_fork_reinit for each engine that it wants to continue to use. This works only if liburcu's
- * fork handlers run around the fork (tw_fork_handlers_enable).
+ * child that only calls exec or ends needs nothing else. If the child needs timeouts, it creates an
+ * engine, or calls tw_fork_reinit for each engine of the parent that it wants to continue to use.
+ * No call is needed before the fork, and the library runs no code before it.
  */
 #ifndef TICKWHEEL_FORK_H
 #define TICKWHEEL_FORK_H
@@ -31,11 +31,8 @@ enum tw_reinit_flag {
 	 * with TW_REINIT_KEEP.
 	 */
 	TW_REINIT_FINALISE = 2,
-	/**
-	 * States that the program itself has registered liburcu-bp's handlers (urcu_bp_before_fork,
-	 * urcu_bp_after_fork_parent, urcu_bp_after_fork_child) with pthread_atfork. They must have
-	 * run around this fork; if they have not, later calls may hang.
-	 */
+	/** Has no effect. An earlier version needed it if the program registered liburcu-bp's fork
+	 * handlers. */
 	TW_REINIT_RCU_HANDLED = 4,
 };
 
@@ -51,14 +48,13 @@ enum tw_reinit_flag {
  * is kept, the engine is started. Without TW_REINIT_KEEP, all handles of the engine's timeouts are
  * stale.
  *
- * The first of these calls in a child also takes over the library itself: from then on the child
- * can create engines. If `engine` is NULL, the call does only that. Calls on other engines of the
- * parent and on their timeouts return -ECHILD until these engines are taken over or destroyed.
+ * The first call of this function or of tw_engine_create in a child also takes over the library
+ * itself. If `engine` is NULL, the call does only that. Calls on other engines of the parent and on
+ * their timeouts return -ECHILD until these engines are taken over or destroyed.
  *
  * Units: `flags`, bits of enum tw_reinit_flag.
- * Threads: one at a time, and no other thread may use this engine meanwhile. During the first of
- *   these calls in a child no other thread may use the library. Before that call, only the thread
- *   that forked may have used the library.
+ * Threads: any, but no other thread may use this engine meanwhile. If several threads make the
+ *   first call in a child at once, one of them takes over the library, and the others wait.
  * In callback: no (-EDEADLK). A child that was forked in a callback may not call it either.
  * Progress: walks through the memory of all timeouts, which is as large as it was at the process's
  *   peak. The system copies that memory for the child meanwhile: about 0.1 ms for each 1,000
@@ -67,8 +63,7 @@ enum tw_reinit_flag {
  *   Its clock, kinds and arguments must exist in the child, and the thread and dispatch hooks must
  *   work in it.
  * Returns: 0 (NULL: also when there is nothing to do); -EINVAL (unknown bits, or two that exclude
- *   each other); -EBUSY (the engine already belongs to this process; or another thread has used the
- *   library); -EPERM (liburcu's handlers have not run around the fork); -ESHUTDOWN (the engine was
+ *   each other); -EBUSY (the engine already belongs to this process); -ESHUTDOWN (the engine was
  *   stopped at the fork, or about to be: it can only be destroyed); -EDEADLK; -ENOMEM; -EOPNOTSUPP
  *   (as from tw_engine_create). After these codes nothing has changed. Otherwise the call may
  *   return the codes of tw_engine_start, because it starts the engine if it keeps timeouts. After
@@ -80,22 +75,15 @@ enum tw_reinit_flag {
 TW_API int tw_fork_reinit(struct tw_engine *engine, uint64_t flags);
 
 /**
- * Registers liburcu-bp's fork handlers, for all forks from now on. Call it only if no other code of
- * the program registers them: if the handlers run twice, fork hangs for ever. The call cannot be
- * undone.
- *
- * From then on fork waits for the grace periods that are under way, such as those of
- * tw_engine_stop, or of destroy with a virtual clock. Therefore fork must not be called inside a
- * read-side section of liburcu-bp.
+ * Does nothing. An earlier version needed this call before a fork. A program that uses liburcu-bp
+ * itself registers liburcu's fork handlers itself, before or after its first call of this library.
  *
  * Units: none.
- * Threads: any; the first call counts.
+ * Threads: any.
  * In callback: yes.
- * Progress: allocates (libc).
- * Lifetime: the handlers stay registered in the process and in its forked children.
- * Returns: 0, also if it was called before; -ENOMEM; -EPERM: this is a child of a process that had
- *   an engine, and it was forked without the handlers. In such a child a lock of liburcu may be
- *   held for ever, and the child's own fork would wait for it.
+ * Progress: wait-free.
+ * Lifetime: none.
+ * Returns: 0.
  * Since: 0.1.0.
  */
 TW_API int tw_fork_handlers_enable(void);

@@ -106,7 +106,7 @@ TW_API int tw_group_options_init(struct tw_group_options *ret_options, size_t si
  * Lifetime: until tw_group_destroy. `options` is copied; NULL: all defaults.
  * Returns: 0 and `*ret_group`; -EINVAL (NULL, engines 0 or above TW_GROUP_MAX, an unknown rule,
  *   unknown bits, `reserved`, TW_GROUP_PINNED if it is not allowed); -E2BIG (fields of a newer
- *   header set, `size` over 4,096); -ENOMEM; -ECHILD; the codes that tw_engine_create and
+ *   header set, `size` over 4,096); -ENOMEM; the codes that tw_engine_create and
  *   tw_engine_start return (-EBUSY for a second engine of one virtual clock).
  * Since: 0.1.0.
  */

@@ -217,8 +217,8 @@ TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
  * the return.
  *
  * Units: none.
- * Threads: any, once; no thread may use the table any more. It must not be called inside a
- *   read-side section of liburcu-bp.
+ * Threads: any, once; no thread may use the table any more. It must not be called in a visit of
+ *   tw_keyed_each.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
  * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no
  *   thread can be created for that, the call frees them itself.
@@ -360,7 +360,7 @@ TW_API int64_t tw_keyed_count(struct tw_keyed *table);
  * Threads: any.
  * In callback: yes.
  * Progress: proportional to the number of entries. The visits run inside a read-side section of
- *   liburcu-bp. They may schedule, replace and cancel, in this table too, but must not block, stop
+ *   the library. They may schedule, replace and cancel, in this table too, but must not block, stop
  *   or destroy. If a visit cancels an entry, the entry's hook runs inside the section too.
  * Lifetime: `visit` is used during the call.
  * Returns: the number of visits; -EINVAL (table, visit); -ECHILD.

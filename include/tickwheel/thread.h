@@ -2,7 +2,7 @@
 /**
  * @file thread.h
  * Attaches threads to the library, and detaches them. A thread's first call costs more than later
- * ones, because the thread registers with liburcu and takes memory. To pay that cost early, call
+ * ones, because the thread registers with the library and takes memory. To pay that cost early, call
  * tw_thread_attach.
  */
 #ifndef TICKWHEEL_THREAD_H
@@ -19,7 +19,7 @@ TW_BEGIN_DECLS
  * Units: none.
  * Threads: any; the call attaches the calling thread. A second call does no harm.
  * In callback: yes.
- * Progress: blocks briefly, because liburcu takes a lock to register the thread.
+ * Progress: lock-free; a system call if it needs memory.
  * Lifetime: until tw_thread_detach or thread exit.
  * Returns: 0; -ENOMEM if there is no memory for the first timeouts (the thread may still call the
  *   library; its next call tries again).

@@ -60,8 +60,8 @@ typedef void tw_uv_timer_callback(struct tw_uv_timer *timer);
  * In callback: yes.
  * Progress: allocates.
  * Lifetime: until tw_uv_timers_close; the loop must live longer.
- * Returns: 0 and `*ret_timers`; -EINVAL (NULL); -ENOMEM; -ECHILD (in a forked child of a process
- *   that used the library, before tw_fork_reinit).
+ * Returns: 0 and `*ret_timers`; -EINVAL (NULL); -ENOMEM; -EDEADLK (in a child that was forked
+ *   in a callback).
  * Since: 0.1.0.
  */
 TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
@@ -77,7 +77,7 @@ TW_BESIDE_API TW_CHECKED int tw_uv_timers_create(struct uv_loop_s *loop,
  * Units: none.
  * Threads: the loop's, once.
  * In callback: yes, also in the close callback of the last timer.
- * Progress: waits for read-side sections of liburcu-bp that the program has open.
+ * Progress: waits for other threads' calls of the library that are under way.
  * Lifetime: the object must not be used after the call has returned 0.
  * Returns: 0 (also for NULL); -EBUSY: a timer is not closed, or its close callback has not been
  *   called yet.

@@ -9,9 +9,10 @@
  * can free it. If the timeout is in the wheel, the canceller notifies the worker by a push, unless
  * a reschedule pushes the node anyway.
  *
- * The canceller touches the engine only inside an RCU section in which it saw the timeout alive.
- * Stop waits for such sections before it lets the engine be freed (E10). The worker's own thread
- * takes a shorter path (turn/direct.h).
+ * The canceller touches the engine only inside an RCU section, or while its mark is set
+ * (thread/presence.h), and only if it saw the timeout alive there. Stop waits for the sections
+ * (E10) and for the marks (E162) before it lets the engine be freed. The worker's own thread takes
+ * a shorter path (turn/direct.h).
  *
  * If a periodic timeout waits, it is cancelled like all others, and the canceller also frees its
  * chain's block. If its callback runs, the canceller sets the bit `over` in the state word, and the
@@ -31,6 +32,7 @@
 #include "ingress/pressure.h"
 #include "ingress/push.h"
 #include "thread/futex.h"
+#include "thread/presence.h"
 #include "thread/rcu.h"
 #include "timeout/recovery.h"
 #include "turn/direct.h"
@@ -198,7 +200,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 
 /*
  * Does the work that follows when the worker's own thread has cancelled a timeout in its wheel.
- * `sweeping`: stop frees the cancelled nodes that it finds. `fresh`: cancel_is_short was true.
+ * `sweeping`: the engine is being stopped; then this only counts the cancel, and stop's sweep frees
+ * the node. `fresh`: cancel_is_short was true.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
@@ -413,8 +416,8 @@ static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int owned_cancel(struct tw_handle 
 }
 
 /*
- * Finishes a quick cancel that has more work to do, such as a finaliser. Must be called inside an
- * RCU section. Leaves the section.
+ * Finishes a quick cancel that has more work to do, such as a finaliser. The thread's mark must be
+ * set. Clears it.
  */
 static TWI_NOINLINE int quick_end(struct tw_handle handle)
 {
@@ -425,25 +428,26 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 
 	(void)lane_cancelled(worker, twi_lane_of(worker, &twi_thread_self), &twi_thread_self,
 			     handle, TWI_WORD_INIT, false);
-	twi_rcu_leave();
+	twi_presence_leave(twi_thread_self.presence); /* E162 */
 	if (kind->finaliser != NULL)
 		kind->finaliser(arg, TW_END_CANCELLED);
 	return TW_CANCEL_DONE;
 }
 
 /*
- * Cancels by the fast path of pending_cancel. Serves an attached thread and a timeout that is
- * probably still in a ring. The state word of such a timeout has not changed since the timeout was
- * scheduled.
+ * Cancels by the fast path of pending_cancel. Serves a thread with a mark (thread/presence.h) and a
+ * timeout that is probably still in a ring. The state word of such a timeout has not changed since
+ * the timeout was scheduled.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
 	struct twi_node *node = twi_node_of_handle(handle);
 	struct twi_thread *thread = &twi_thread_self;
+	struct twi_presence *presence = thread->presence;
 	struct twi_worker *worker;
 	uint64_t word = handle.generation;
 
-	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
+	twi_presence_enter(presence); /* E162: until we leave, stop keeps the engine. */
 	TWI_TEST_POINT("cancel:read");
 	TWI_TEST_POINT("cancel:seen");
 	/*
@@ -452,17 +456,17 @@ static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 	 */
 	if (TWI_UNLIKELY(
 		    !twi_cas_release(&node->word, &word, twi_word_to(word, TWI_WORD_CANCELLED)))) {
-		twi_rcu_leave();
+		twi_presence_leave(presence); /* E162 */
 		return any_cancel(handle);
 	}
 	/* The swap has made this thread the node's owner. */
 	worker = twi_node_worker(node);
 	if (TWI_UNLIKELY(twi_node_kind(node)->finaliser != NULL || worker->pending_limit != 0 ||
-			 thread->lane == TWI_LANE_SHARED || !twi_pool_warm_room(&thread->stock)))
+			 !twi_pool_warm_room(&thread->stock)))
 		return quick_end(handle);
 	(void)lane_cancelled(worker, &worker->near.lane[thread->lane], thread, handle,
 			     TWI_WORD_INIT, true);
-	twi_rcu_leave();
+	twi_presence_leave(presence); /* E162 */
 	return TW_CANCEL_DONE;
 }
 
@@ -497,7 +501,7 @@ int tw_cancel(struct tw_handle handle)
 		return forked_cancel(handle);
 	/* RELAXED: only selects a path. The swap decides. */
 	if (twi_load_relaxed(&twi_node_of_handle(handle)->word) == handle.generation &&
-	    TWI_LIKELY(twi_thread_self.attached && twi_rcu_ready()))
+	    TWI_LIKELY(twi_thread_self.presence != NULL))
 		return quick_cancel(handle);
 	return any_cancel(handle);
 }

@@ -43,11 +43,11 @@ int tw_engine_create(const struct tw_options *options, struct tw_engine **ret_en
 
 	if (ret_engine == NULL)
 		return -EINVAL;
-	if (twi_forked())
-		return -ECHILD;
 	error = twi_options_read(options, &read);
 	if (error != 0)
 		return error;
+	if (twi_recovery_take() != 0)
+		return twi_misuse(NULL, TWI_MISUSE_REINIT_INSIDE, -EDEADLK);
 	error = twi_engine_create(&read, ret_engine);
 	return error == -EBUSY ? twi_misuse(NULL, TWI_MISUSE_CLOCK_TWICE, error) : error;
 }

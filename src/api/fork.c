@@ -20,18 +20,6 @@ static int flags_check(uint64_t flags)
 }
 
 /*
- * Checks whether the child may take over the library. It may not if another thread of the parent
- * was inside the library at the fork: that thread does not exist in the child and cannot finish its
- * call.
- */
-static int library_check(uint64_t flags)
-{
-	if (!twi_fork_handled() && (flags & TW_REINIT_RCU_HANDLED) == 0)
-		return twi_misuse(NULL, TWI_MISUSE_REINIT_HANDLERS, -EPERM);
-	return twi_thread_alone() ? 0 : twi_misuse(NULL, TWI_MISUSE_REINIT_THREADS, -EBUSY);
-}
-
-/*
  * Returns whether the caller is inside a callback, of one of the parent's engines or of the
  * child's.
  */
@@ -52,21 +40,15 @@ int tw_fork_reinit(struct tw_engine *engine, uint64_t flags)
 		return 0;
 	if (inside_callback())
 		return twi_misuse(NULL, TWI_MISUSE_REINIT_INSIDE, -EDEADLK);
-	if (twi_forked())
-		error = library_check(flags);
-	if (error == 0 && engine != NULL)
-		error = twi_engine_recoverable(engine);
-	if (error != 0)
-		return error;
-	if (engine != NULL)
-		return twi_engine_recover(engine, flags);
-	twi_recovery_take();
-	return 0;
+	if (engine == NULL)
+		return twi_recovery_take();
+	error = twi_engine_recoverable(engine);
+	return error != 0 ? error : twi_engine_recover(engine, flags);
 }
 
 int tw_fork_handlers_enable(void)
 {
-	return twi_fork_handlers_enable();
+	return 0;
 }
 
 int tw_fork_generation(void)

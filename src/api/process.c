@@ -49,7 +49,7 @@ static const char *const texts[] = {
 	[EBUSY] = "still in use",
 	[ETIMEDOUT] = "not done in time",
 	[ESTALE] = "too late: this timeout, run or attempt is over, or is not known here",
-	[EPERM] = "not permitted: by the system, in this thread or place, or after this fork",
+	[EPERM] = "not permitted by the system, or not in this thread or place",
 	[EDEADLK] = "would wait for its own callback, hook or thread",
 	[ECHILD] = "belongs to the parent of this forked process",
 	[EOPNOTSUPP] = "not supported by the system, the store or this version",
@@ -117,7 +117,16 @@ int tw_memory_cap_set(uint64_t bytes)
 
 int tw_memory_reserve(uint64_t timeouts)
 {
-	return twi_slab_reserve(timeouts);
+	bool forked = twi_forked();
+	int error;
+
+	/* In a forked child, another thread may take over the library meanwhile. */
+	if (forked)
+		twi_fork_take_begin();
+	error = twi_slab_reserve(timeouts);
+	if (forked)
+		twi_fork_take_end();
+	return error;
 }
 
 uint64_t tw_memory_slab_bytes(void)
@@ -129,7 +138,8 @@ int tw_thread_attach(void)
 {
 	struct twi_thread *thread = twi_thread();
 
-	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1)
+	/* In a forked child no thread may have blocks before the library is taken over. */
+	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1 || twi_forked())
 		return 0;
 	return twi_stock_refill(&thread->stock) ? 0 : -ENOMEM;
 }

@@ -26,6 +26,7 @@
 #include "expiry/slow.h"
 #include "ingress/pressure.h"
 #include "ingress/push.h"
+#include "thread/presence.h"
 #include "thread/rcu.h"
 #include "turn/direct.h"
 #include "turn/fresh.h"
@@ -150,14 +151,19 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 }
 
 /*
- * Does the work that only few pushes need: wakes the worker, and ends a unit. Leaves the RCU
- * section.
+ * Does the work that only few pushes need: wakes the worker, and ends a unit. Leaves the section. A
+ * thread with a presence first changes to a section, because a wake may make other calls.
  */
-static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count)
+static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
+				    struct twi_presence *presence)
 {
 	struct twi_report report;
 	int result = 0;
 
+	if (presence != NULL) {
+		twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
+		twi_presence_leave(presence);
+	}
 	if (earlier)
 		twi_park_wake(&worker->park);
 	if (count % TWI_UNIT_TIMEOUTS == 0)
@@ -168,9 +174,12 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 	return 0;
 }
 
-/* Wakes the worker or ends a unit if necessary, after each push. Leaves the RCU section. */
+/*
+ * Wakes the worker or ends a unit if necessary, after each push. Clears the mark, or leaves the RCU
+ * section if `presence` is NULL.
+ */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
-					uint64_t count)
+					uint64_t count, struct twi_presence *presence)
 {
 	/*
 	 * E8: must come after the push, so that either the worker sees the push before it sleeps,
@@ -179,8 +188,11 @@ static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadl
 	bool earlier = deadline_ns < twi_load_seq_cst(&worker->wake_before_ns);
 
 	if (TWI_UNLIKELY(earlier || count % TWI_UNIT_TIMEOUTS == 0))
-		return lane_report(worker, earlier, count);
-	twi_rcu_leave();
+		return lane_report(worker, earlier, count, presence);
+	if (presence != NULL)
+		twi_presence_leave(presence);
+	else
+		twi_rcu_leave();
 	return 0;
 }
 
@@ -339,7 +351,8 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 		return twi_schedule_reject(engine, thread, node, error);
 	return lane_leave(worker, deadline_ns,
 			  lane_put(worker, twi_lane_of(worker, thread), handle, marks, deadline_ns,
-				   kind, ret_handle, false));
+				   kind, ret_handle, false),
+			  NULL);
 }
 
 /* Returns whether the calling thread is the worker's own, and may touch the wheel. */
@@ -380,17 +393,18 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 
 /*
  * Returns whether the thread may take the quick path. It must not have a wheel that it touches
- * directly (wheel_of), and it must be registered with liburcu. Its stock must have a free block,
- * which only an attached thread has.
+ * directly (wheel_of). It must have a mark, which only a thread with a near lane has, and its stock
+ * must have a free block.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {
-	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) && twi_rcu_ready();
+	return thread->wheel_of == NULL && twi_pool_ready(&thread->stock) &&
+	       thread->presence != NULL;
 }
 
 /*
- * Returns whether the quick path may push to this lane's ring. Must be called inside an RCU
- * section.
+ * Returns whether the quick path may push to this lane's ring. The calling thread must be present
+ * (thread/presence.h).
  */
 static inline bool quick_open(const struct twi_worker *worker, const struct twi_lane *lane)
 {
@@ -411,8 +425,8 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 }
 
 /*
- * Continues quick_schedule if the lane has no ring. An engine whose timeouts run in order has only
- * link queues. Must be called inside an RCU section. Leaves the section.
+ * Continues quick_schedule if the lane has no ring, after the mark is cleared. An engine whose
+ * timeouts run in order has only link queues.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -424,6 +438,7 @@ static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadli
 	struct tw_handle handle;
 	struct twi_node *node;
 
+	twi_rcu_enter(); /* E10: stop keeps the engine until we leave. */
 	if (TWI_UNLIKELY(!linked_open(worker, lane))) {
 		twi_rcu_leave();
 		return any_schedule(engine, deadline_ns, kind, arg, ret_handle);
@@ -432,7 +447,8 @@ static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadli
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
 	return lane_leave(worker, deadline_ns,
-			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, false));
+			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, false),
+			  NULL);
 }
 
 /* Schedules by the fast path, on a producer. Makes only tail calls, so it needs no stack frame. */
@@ -442,23 +458,24 @@ static TWI_ALWAYS_INLINE int quick_schedule(struct tw_engine *engine, int64_t de
 {
 	struct twi_thread *thread = &twi_thread_self;
 	struct twi_worker *worker = &engine->worker;
-	/*
-	 * A thread with a far lane has TWI_LANE_SHARED here, too. The shared lane has no ring, so
-	 * quick_open then returns false.
-	 */
+	/* The thread has a mark, and so a near lane of its own. */
 	struct twi_lane *lane = &worker->near.lane[thread->lane];
+	struct twi_presence *presence = thread->presence;
 	struct tw_handle handle;
 	struct twi_node *node;
 
 	TWI_KEEP_ADDRESS(lane);
-	twi_rcu_enter(); /* E10: until we leave, stop does not let the engine be freed. */
-	if (TWI_UNLIKELY(!quick_open(worker, lane)))
+	twi_presence_enter(presence); /* E162: until we leave, stop keeps the engine. */
+	if (TWI_UNLIKELY(!quick_open(worker, lane))) {
+		twi_presence_leave(presence); /* E162 */
 		return linked_schedule(engine, deadline_ns, kind, arg, ret_handle);
+	}
 	TWI_TEST_POINT("schedule:open");
 	node = twi_pool_take_ready(&thread->stock);
 	handle = twi_node_begin(node, engine, kind, arg, deadline_ns);
 	return lane_leave(worker, deadline_ns,
-			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, true));
+			  lane_put(worker, lane, handle, 0, deadline_ns, kind, ret_handle, true),
+			  presence);
 }
 
 static TWI_COLD int arguments_check(const struct tw_engine *engine, int64_t time_ns,

@@ -197,8 +197,8 @@ static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 static void waiting_read(struct twi_worker *worker, struct tw_stats *stats)
 {
 	/*
-	 * The worker may count a cancelled timeout before its canceller counts the cancel, so the
-	 * sum could be too high.
+	 * The worker may count a cancelled timeout before its canceller counts the cancel, so
+	 * `cancelled_early` could exceed `cancelled`.
 	 */
 	if (stats->cancelled_early > stats->cancelled)
 		stats->cancelled_early = stats->cancelled;

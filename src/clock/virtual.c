@@ -147,13 +147,6 @@ static void sleeper_wake(struct twi_clock_virtual *self)
 	struct twi_park *sleeper;
 
 	/*
-	 * In a forked child, no worker sleeps by this clock until the child has taken over the
-	 * library. And an RCU section would register the thread, which could hang (see
-	 * twi_thread_attach).
-	 */
-	if (twi_forked())
-		return;
-	/*
 	 * E10: a thread that frees the engine waits for a grace period after the detach. So the
 	 * park exists until we leave the RCU section.
 	 */

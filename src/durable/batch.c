@@ -24,9 +24,11 @@ enum {
 	BUSY_TRIES = 10000,
 	BUSY_WAIT_NS = 1000000,
 	ITEM_OPS_MAX = 2,
+	ABSORBED_AT_ONCE = 256,
 	/*
-	 * The most bytes that a server gets at once, plus one payload. The server has a quarter of
-	 * a session's time to store them.
+	 * A batch for a server is committed when its keys and payloads have this many bytes. Its
+	 * last timer may exceed them. The bound is low, because the server must store a batch
+	 * within a quarter of a session's time.
 	 */
 	SHARED_BYTES = 4 << 20,
 };
@@ -49,6 +51,8 @@ struct twi_batch {
 	struct twi_durable_timer **timers;
 	struct pending *pending;
 	struct tw_durable_ack *acks;
+	size_t absorbed_count;
+	struct tw_durable_ack absorbed[ABSORBED_AT_ONCE];
 };
 
 struct twi_batch *twi_batch_create(uint32_t most)
@@ -143,6 +147,34 @@ void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *c
 	struct tw_durable_ack ack = {.id = id, .context = context, .status = status};
 
 	pending_add(set->batch, ack, NO_OP, outcome);
+}
+
+void twi_batch_absorbed(struct tw_durable *set, struct tw_durable_id id, void *context)
+{
+	struct twi_batch *batch = set->batch;
+	/* RELAXED: only this thread changes the state. */
+	bool failed = twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
+
+	set->counters[failed ? TWI_SHOWN_UNKNOWN : TWI_SHOWN_ABSORBED]++;
+	if (set->options.acked == NULL)
+		return;
+	batch->absorbed[batch->absorbed_count++] = (struct tw_durable_ack){
+		.id = id,
+		.context = context,
+		.outcome = failed ? TW_DURABLE_UNKNOWN : TW_DURABLE_ABSORBED,
+		.status = failed ? -EIO : 0,
+	};
+	if (batch->absorbed_count == ABSORBED_AT_ONCE)
+		twi_batch_absorbed_tell(set);
+}
+
+void twi_batch_absorbed_tell(struct tw_durable *set)
+{
+	struct twi_batch *batch = set->batch;
+
+	if (batch->absorbed_count != 0)
+		set->options.acked(set->options.context, batch->absorbed, batch->absorbed_count);
+	batch->absorbed_count = 0;
 }
 
 /* Returns the state for the most restrictive of the conditions. */

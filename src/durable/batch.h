@@ -35,6 +35,13 @@ void twi_batch_ack(struct tw_durable *set, struct tw_durable_id id, void *contex
 void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *context, int outcome,
 			int status);
 
+/*
+ * Adds the acknowledgement of a fresh timer that was absorbed. It waits for no commit, but for
+ * twi_batch_absorbed_tell, if there are not many.
+ */
+void twi_batch_absorbed(struct tw_durable *set, struct tw_durable_id id, void *context);
+void twi_batch_absorbed_tell(struct tw_durable *set);
+
 /* Waits a millisecond before another try. */
 void twi_batch_pause(struct tw_durable *set);
 /* Commits the batch, settles its timers, and calls the acknowledgement hook. */

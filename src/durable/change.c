@@ -8,6 +8,7 @@
  * request follows, which deletes it from the store. The request is made before the swap, so that no
  * memory can be missing after it.
  */
+#include "durable/fresh/table.h"
 #include "durable/request.h"
 #include "durable/run.h"
 #include "durable/stage.h"
@@ -125,6 +126,8 @@ int tw_durable_cancel(struct tw_durable *durable, struct tw_durable_id id, void 
 		return error;
 	if (id.serial == 0)
 		return -EINVAL;
+	if (twi_fresh_timer_absorb(durable, id))
+		return TW_DURABLE_ABSORBED;
 	revoked = end_it(durable, id, true);
 	return revoked.ended ? TW_DURABLE_ABSORBED : cancel_stored(durable, id, context);
 }

@@ -11,6 +11,7 @@
 #include "durable/io.h"
 
 #include "durable/batch.h"
+#include "durable/fresh/table.h"
 #include "durable/keep.h"
 #include "durable/run.h"
 #include "durable/shared/session.h"
@@ -160,7 +161,7 @@ static bool close_step(struct tw_durable *set, bool took)
 
 	/* The next step takes the last pushes of the callbacks. */
 	if (!clean || took || twi_run_any(set) || !twi_handover_empty(&set->staging) ||
-	    set->linger_count != 0)
+	    twi_fresh_timers_any(set) || set->linger_count != 0)
 		return false;
 	/* If a start was stored, but its run did not begin, it must not count as an attempt. */
 	if (!failed(set) && (!set->shared || set->session.cut == 0))
@@ -202,7 +203,8 @@ static void sleep_until_work(struct tw_durable *set)
 	if (twi_load_relaxed(&set->closing) != 0)
 		wait_ns = LIMBO_NS;
 	twi_stage_sleep(set, TWI_ASLEEP_IDLE, wait_ns);
-	if (set->options.window_ns != 0 && !twi_handover_empty(&set->staging))
+	/* RELAXED: if a timer is staged at this moment, a later step opens the window for it. */
+	if (set->options.window_ns != 0 && twi_load_relaxed(&set->staged_bytes) != 0)
 		twi_stage_sleep(set, TWI_ASLEEP_WINDOW, (int64_t)set->options.window_ns);
 }
 

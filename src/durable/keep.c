@@ -248,6 +248,11 @@ void twi_keep_limbo(struct tw_durable *set)
 	}
 }
 
+void twi_timer_free(struct twi_durable_timer *timer)
+{
+	free(timer);
+}
+
 void twi_keep_collect(struct tw_durable *set)
 {
 	struct twi_durable_timer *timer = set->garbage, *next;

@@ -56,6 +56,8 @@ void twi_keep_drop_stale(struct tw_durable *set);
  * and each timer once.
  */
 size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
+/* Frees the memory of a timer that no other thread can see, or NULL. Any thread may call it. */
+void twi_timer_free(struct twi_durable_timer *timer);
 /* Frees all timers, at the end of a set. */
 void twi_keep_free_all(struct tw_durable *set);
 

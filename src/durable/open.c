@@ -11,6 +11,7 @@
 #include "base/sized.h"
 
 #include "durable/batch.h"
+#include "durable/fresh/table.h"
 #include "durable/io.h"
 #include "durable/keep.h"
 #include "durable/run.h"
@@ -244,8 +245,10 @@ static bool tables_make(struct tw_durable *set)
 	set->batch = twi_batch_create(set->options.batch_max);
 	/* The table has a fixed size, because liburcu resizes a table on a thread of its own. */
 	buckets = power_within(set->options.near_max / HASH_LOAD, HASH_LEAST, HASH_MOST);
-	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
-	return set->slots != NULL && set->batch != NULL && set->hash != NULL;
+	set->hash = cds_lfht_new_flavor(buckets, buckets, buckets, 0, &twi_rcu_flavor, NULL);
+	set->fresh_end = &set->fresh_open;
+	return set->slots != NULL && set->batch != NULL && set->hash != NULL &&
+	       twi_fresh_timers_create(set, slots);
 }
 
 static void set_free(struct tw_durable *set)
@@ -254,6 +257,7 @@ static void set_free(struct tw_durable *set)
 		twi_keep_free_all(set);
 	if (set->hash != NULL)
 		(void)cds_lfht_destroy(set->hash, NULL);
+	twi_fresh_timers_destroy(set);
 	twi_batch_destroy(set->batch);
 	free(set->lingers);
 	free(set->slots);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedule: the caller makes the timer, puts it into the slot of its id, and pushes it. If the
- * timer is due before its commit can be done, the caller also arms it in the engine, before the
- * push.
+ * Schedule: the caller makes the timer and puts it into the entry of its serial (fresh/table.h). A
+ * timer that another thread may need before the I/O thread has seen it goes another way: the caller
+ * puts it into the slot of its id, and pushes it. Such a timer has a key, or is sent again, or is
+ * due before its commit can be done. In the last case the caller also arms it in the engine, before
+ * the push.
  */
 #include "base/sized.h"
+#include "durable/fresh/table.h"
 #include "durable/run.h"
 #include "durable/stage.h"
 
@@ -150,12 +153,61 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 		       : 0;
 }
 
+/* RELAXED: only a count. */
+static void count(struct twi_lane *lanes)
+{
+	(void)twi_fetch_add_relaxed(&lanes[twi_lane_number()].scheduled, 1);
+}
+
+/* Stages a timer as a fresh one. Returns false if there is no entry for it. */
+static bool stage_fresh(struct tw_durable *set, struct twi_durable_timer *timer,
+			struct tw_durable_id *ret_id)
+{
+	struct twi_fresh_entry *entry = twi_fresh_timer_take(set, &timer->id.serial);
+
+	if (entry == NULL)
+		return false;
+	timer->id.place = place_of(timer->due_ns);
+	/* Must come first, because after the next step another thread may free the timer. */
+	if (ret_id != NULL)
+		*ret_id = timer->id;
+	count(set->fresh_lanes);
+	twi_fresh_timer_put(set, entry, timer);
+	return true;
+}
+
+/*
+ * Stages a timer that callers find at once. If `soon_ns` is not NULL, the timer is due soon, and
+ * this is the present time on its clock.
+ */
+static int stage_known(struct tw_durable *set, struct twi_durable_timer *timer,
+		       const struct tw_durable_spec *spec, struct tw_durable_id *ret_id,
+		       const int64_t *soon_ns)
+{
+	int64_t bytes = (int64_t)twi_timer_bytes(timer);
+	int error = id_give(set, timer, spec);
+
+	if (error != 0)
+		return error;
+	/* Must come before the push, because then another thread may end and free the timer. */
+	if (ret_id != NULL)
+		*ret_id = timer->id;
+	if (soon_ns != NULL)
+		(void)twi_run_arm(set, timer,
+				  twi_durable_shift(tw_engine_now(set->engine),
+						    twi_durable_until_ns(timer->due_ns, *soon_ns)));
+	count(set->lanes);
+	twi_stage(set, &timer->item, bytes, false);
+	return 0;
+}
+
 static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 		    struct tw_durable_id *ret_id)
 {
-	int64_t now_ns, due_ns, bytes;
+	int64_t now_ns, due_ns;
 	struct twi_durable_timer *timer;
 	struct twi_durable_kind *kind;
+	bool soon;
 	int error = admit(set, spec, &kind, &now_ns, &due_ns);
 
 	if (error != 0)
@@ -167,23 +219,13 @@ static int schedule(struct tw_durable *set, const struct tw_durable_spec *spec,
 	timer->due_ns = due_ns;
 	timer->scheduled_ns = now_ns;
 	timer->confirm = (kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
-	error = id_give(set, timer, spec);
-	if (error != 0) {
+	soon = due_before_commit(set, timer, now_ns);
+	if (timer->key_bytes == 0 && !timer->resend && !soon && stage_fresh(set, timer, ret_id))
+		return 0;
+	error = stage_known(set, timer, spec, ret_id, soon ? &now_ns : NULL);
+	if (error != 0)
 		free(timer);
-		return error;
-	}
-	/* Must come before the push, because then another thread may end and free the timer. */
-	if (ret_id != NULL)
-		*ret_id = timer->id;
-	bytes = (int64_t)twi_timer_bytes(timer);
-	if (due_before_commit(set, timer, now_ns))
-		(void)twi_run_arm(set, timer,
-				  twi_durable_shift(tw_engine_now(set->engine),
-						    twi_durable_until_ns(due_ns, now_ns)));
-	/* RELAXED: only a count. */
-	(void)twi_fetch_add_relaxed(&set->scheduled, 1);
-	twi_stage(set, &timer->item, bytes, false);
-	return 0;
+	return error;
 }
 
 int tw_durable_schedule(struct tw_durable *durable, const struct tw_durable_spec *spec,

@@ -23,13 +23,18 @@
 #include <tickwheel/durable.h>
 #include <urcu/rculfhash.h>
 
+/* The serials of a chunk: at most 64, because the I/O thread has one bit for each. */
+#ifndef TWI_SERIALS_OF_CHUNK
+#define TWI_SERIALS_OF_CHUNK 64
+#endif
+
 enum {
 	TWI_DURABLE_NAME_MAX = 63,
 	TWI_DURABLE_KEY_MAX = 255,
 	TWI_DURABLE_KINDS_MAX = 1024,
 	TWI_DURABLE_LANES = 16,
 	/* How many serials a lane takes at once. */
-	TWI_DURABLE_CHUNK = 1024,
+	TWI_DURABLE_CHUNK = TWI_SERIALS_OF_CHUNK,
 	/* The bytes that a stored timer counts in the staging queue. Must not be 0 (stage.c). */
 	TWI_DURABLE_CALL_BYTES = 64,
 	TWI_DURABLE_MEASUREMENTS = TW_DURABLE_MEASUREMENT_LATENESS + 1,
@@ -171,6 +176,7 @@ struct twi_lane {
 	 * [atomic] The next serial. If it is a multiple of the chunk, the lane has no serial left.
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t next;
+	_Atomic uint64_t scheduled; /* [atomic] how many timers its threads have scheduled */
 };
 
 /* [io] A near window, and its clock. */
@@ -199,7 +205,8 @@ struct twi_durable_hooks {
 	void (*wait)(void *context);
 };
 
-struct twi_batch; /* defined in batch.c */
+struct twi_batch;       /* defined in batch.c */
+struct twi_fresh_chunk; /* defined in fresh/table.h */
 
 /* The counters of the I/O thread. */
 enum twi_shown {
@@ -246,7 +253,10 @@ struct tw_durable {
 	uint64_t slot_mask;
 	struct cds_lfht *hash;                      /* [io] writes, E105 */
 	_Atomic(struct twi_durable_timer *) *slots; /* [atomic E102] the staged timers */
-	struct twi_batch *batch;                    /* [io], like the fields below */
+	void *fresh_memory;                         /* [const], like the two fields below */
+	struct twi_fresh_chunk *fresh_chunks;       /* the fresh timers, in fresh_memory */
+	uint64_t fresh_mask;
+	struct twi_batch *batch; /* [io], like the fields below */
 	pthread_t thread;
 	struct twi_axis axes[TWI_AXES];
 	struct tw_durable_clock clock; /* the clock of elapsed time, as the store has it */
@@ -267,6 +277,8 @@ struct tw_durable {
 	/* Items that a step could not finish; the next step begins with them. */
 	struct twi_handover_link *back;
 	struct twi_request *flushes; /* requests that are answered after the commit */
+	/* The chunks that this thread reads in each step, and the end of that list. */
+	struct twi_fresh_chunk *fresh_open, **fresh_end;
 	int64_t taken_bytes;
 	int64_t accepted_now_ns;           /* the wall clock, as last accepted */
 	struct tw_durable_session session; /* the session, if the store is shared */
@@ -276,6 +288,7 @@ struct tw_durable {
 	uint64_t counters[TWI_SHOWN_COUNT];
 	/* [atomic] the staged items; queue/handover.h has the edge */
 	TWI_CACHE_ALIGNED struct twi_handover staging;
+	struct twi_handover fresh;    /* [atomic] the new chunks of fresh timers */
 	_Atomic int64_t staged_bytes; /* [atomic E103] */
 	_Atomic int64_t step_ns;      /* [atomic] wall clock minus elapsed time */
 	_Atomic int64_t linger_bytes; /* [atomic] bytes of the timers that linger */
@@ -288,13 +301,14 @@ struct tw_durable {
 	_Atomic uint32_t finished;                 /* [atomic] */
 	_Atomic uint32_t urgent;                   /* [atomic E103] a caller waits */
 	_Atomic uint64_t serial_next, serial_end;  /* [atomic E107] the reserved serials */
-	_Atomic uint64_t scheduled, runs, overdue; /* [atomic] */
+	_Atomic uint64_t runs, overdue;            /* [atomic] */
 	_Atomic uint64_t late, lag_ns, lag_max_ns; /* [atomic] */
 	/* [atomic E106] How many callbacks of the engine use the set. */
 	TWI_CACHE_ALIGNED _Atomic uint64_t inside;
 	_Atomic uint64_t shown[TWI_SHOWN_COUNT]; /* [atomic] the I/O thread's counters */
 	struct twi_measured measured[TWI_DURABLE_MEASUREMENTS]; /* [atomic] */
 	struct twi_lane lanes[TWI_DURABLE_LANES];
+	struct twi_lane fresh_lanes[TWI_DURABLE_LANES]; /* the lanes of fresh timers */
 };
 
 enum twi_asleep {

@@ -18,7 +18,6 @@
 #include <tickwheel/fork.h>
 
 #if TWI_TSAN
-char twi_rcu_tsan_edge;
 /* The address that stands for the hash table's own edges, which ThreadSanitizer does not see. */
 static char hash_edge;
 #define HASH_RELEASE() __tsan_release(&hash_edge)
@@ -40,11 +39,10 @@ void twi_stage_wake(struct tw_durable *set)
 		twi_futex_wake(&set->asleep);
 }
 
-void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent)
+void twi_stage_note(struct tw_durable *set, int64_t bytes, bool urgent)
 {
 	uint32_t asleep;
 
-	twi_handover_push(&set->staging, &item->link);
 	/* E103: must come before the load of `asleep`. */
 	(void)twi_fetch_add_seq_cst(&set->staged_bytes, bytes);
 	if (urgent)
@@ -53,6 +51,12 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 	asleep = twi_load_seq_cst(&set->asleep); /* E103: as above */
 	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
 		twi_stage_wake(set);
+}
+
+void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent)
+{
+	twi_handover_push(&set->staging, &item->link);
+	twi_stage_note(set, bytes, urgent);
 }
 
 void twi_stage_begin(struct tw_durable *set)
@@ -89,8 +93,7 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 
 static _Atomic uint32_t lanes_given; /* [atomic] */
 
-/* Returns the calling thread's lane. Threads are assigned to lanes in turn. */
-static uint32_t lane_number(void)
+uint32_t twi_lane_number(void)
 {
 	static _Thread_local uint32_t number; /* 1 + the lane, or 0 if the thread has none yet */
 
@@ -111,10 +114,10 @@ void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 }
 
 /*
- * Takes serials for a lane. RELAXED, the load and the swap of `serial_next`: a thread that sees the
- * new end also sees the new `serial_next`, so its swap of the old one fails.
+ * RELAXED, the load and the swap of `serial_next`: a thread that sees the new end also sees the new
+ * `serial_next`, so its swap of the old one fails.
  */
-static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
+bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first)
 {
 	uint64_t next = twi_load_relaxed(&set->serial_next);
 
@@ -129,7 +132,7 @@ static bool chunk_take(struct tw_durable *set, uint64_t *ret_first)
 
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 {
-	_Atomic uint64_t *lane = &set->lanes[lane_number()].next;
+	_Atomic uint64_t *lane = &set->lanes[twi_lane_number()].next;
 	uint64_t next = twi_load_relaxed(lane); /* RELAXED: the swap decides. */
 	uint64_t first;
 
@@ -140,7 +143,7 @@ bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 			return true;
 		}
 	}
-	if (!chunk_take(set, &first))
+	if (!twi_serial_chunk(set, &first))
 		return false;
 	/*
 	 * RELAXED: only a number. If another thread has refilled the lane, the rest of this chunk

@@ -10,6 +10,8 @@
  * ends its wait for the window.
  */
 void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent);
+/* As twi_stage, but the caller has put the item where the I/O thread finds it. */
+void twi_stage_note(struct tw_durable *set, int64_t bytes, bool urgent);
 /* Wakes the I/O thread in any case. */
 void twi_stage_wake(struct tw_durable *set);
 
@@ -22,6 +24,10 @@ void twi_stage_begin(struct tw_durable *set);
 void twi_stage_took(struct tw_durable *set, int64_t bytes);
 void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_ns);
 
+/* Returns the calling thread's lane. Threads are assigned to lanes in turn. */
+uint32_t twi_lane_number(void);
+/* Takes a chunk of reserved serials, for a lane. Returns false if none is left at the moment. */
+bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first);
 /* Takes a serial that the store has reserved. Returns false if none is left at the moment. */
 bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial);
 /*

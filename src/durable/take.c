@@ -11,6 +11,7 @@
 
 #include "durable/ask.h"
 #include "durable/batch.h"
+#include "durable/fresh/table.h"
 #include "durable/keep.h"
 #include "durable/request.h"
 #include "durable/run.h"
@@ -448,6 +449,16 @@ static struct twi_handover_link *take_list(struct tw_durable *set, struct twi_ha
 	return NULL;
 }
 
+/* Takes a timer that was fresh. From here on callers find it in one of the two tables. */
+static void take_fresh(struct tw_durable *set, struct twi_durable_timer *timer)
+{
+	if (!twi_slot_take(set, timer))
+		twi_keep_add(set, timer);
+	take_timer(set, timer);
+	if (twi_batch_full(set))
+		twi_batch_commit(set);
+}
+
 bool twi_take_all(struct tw_durable *set)
 {
 	struct twi_handover_link *link = NULL;
@@ -455,7 +466,12 @@ bool twi_take_all(struct tw_durable *set)
 
 	set->back = take_list(set, set->back);
 	if (set->back == NULL) {
+		/*
+		 * The queue must be taken first. Then each timer that was scheduled before a request
+		 * of this list is in the batch before it.
+		 */
 		link = twi_handover_take(&set->staging);
+		any |= twi_fresh_timers_collect(set, take_fresh);
 		set->back = take_list(set, link);
 	}
 	any = lingers_due(set) || any || link != NULL;

@@ -10,15 +10,16 @@
  * options: those that the last successful call has set.
  *
  * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
- * destroy does (api/engine.c). A forked child that has taken over the library makes its own default
- * engine, by the same options. Its swap replaces the parent's engine. If the child has taken over
- * the parent's default engine, it keeps that engine.
+ * destroy does (api/engine.c). A forked child makes its own default engine, by the same options. Its
+ * swap replaces the parent's engine. If the child has taken over the parent's default engine, it
+ * keeps that engine.
  *
  * Progress: lock-free; the creation allocates.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
 #include "memory/memory.h"
+#include "timeout/recovery.h"
 
 #include <errno.h>
 
@@ -94,7 +95,8 @@ static TWI_COLD struct tw_engine *default_make(struct tw_engine *seen)
 	struct tw_engine *engine;
 	struct tw_options read;
 
-	if (twi_forked() || twi_options_read(wish != NULL ? &wish->options : NULL, &read) != 0 ||
+	if (twi_recovery_take() != 0 ||
+	    twi_options_read(wish != NULL ? &wish->options : NULL, &read) != 0 ||
 	    twi_engine_create(&read, &engine) != 0)
 		return NULL;
 	TWI_TEST_POINT("default:offering");

@@ -51,11 +51,8 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 				 "rejected",
 	[TWI_MISUSE_REINIT_OWN] = "tw_fork_reinit of an engine that is this process's "
 				  "already: rejected",
-	[TWI_MISUSE_REINIT_HANDLERS] = "tw_fork_reinit after a fork without liburcu's "
-				       "handlers: rejected, see tw_fork_handlers_enable",
-	[TWI_MISUSE_REINIT_THREADS] = "tw_fork_reinit beside other threads that have used "
-				      "the library: rejected",
-	[TWI_MISUSE_REINIT_INSIDE] = "tw_fork_reinit inside a callback: rejected",
+	[TWI_MISUSE_REINIT_INSIDE] = "tw_fork_reinit inside a callback, or an engine created in a "
+				     "child that was forked in one: rejected",
 };
 
 /*

@@ -265,8 +265,8 @@ TWI_WORKER_UNCHECKED int twi_engine_recover(struct tw_engine *engine, uint64_t f
 		twi_wheel_destroy(wheel);
 		return error;
 	}
-	if (twi_forked())
-		twi_recovery_take();
+	/* Cannot fail: the caller has checked that the fork was not inside a call. */
+	(void)twi_recovery_take();
 	worker_renew(engine, wheel, wall);
 	recovery.thread = twi_thread();
 	twi_recovery_visit(engine, node_recover, &recovery);

@@ -156,8 +156,6 @@ int tw_group_create(const struct tw_group_options *options, struct tw_group **re
 
 	if (ret_group == NULL)
 		return -EINVAL;
-	if (twi_forked())
-		return -ECHILD;
 	error = options_check(own, &engine);
 	if (error != 0)
 		return error;

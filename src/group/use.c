@@ -43,7 +43,7 @@ static uint32_t thread_number(void)
 	static _Thread_local uint32_t number; /* from 1 on, or 0 if the thread has no number yet */
 
 	if (number == 0)
-		/* RELAXED: the numbers should differ, but need not always. */
+		/* RELAXED: the number only chooses an engine, and publishes no data. */
 		number = twi_fetch_add_relaxed(&dealt, 1) + 1;
 	return number - 1;
 }

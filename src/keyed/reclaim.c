@@ -48,6 +48,7 @@
 #include "keyed/reclaim.h"
 
 #include "base/test_point.h"
+#include "thread/fork.h"
 #include "thread/park.h"
 #include "thread/signals.h"
 
@@ -58,7 +59,11 @@ enum { THREAD_NONE = 0, THREAD_CLAIMED = 1 };
 
 enum {
 	REST_NS = 1000000,
-	/* Set in `waiting` if a destroyer may sleep. An event adds one, which clears the mark. */
+	/*
+	 * Set in `waiting` before a destroyer sleeps on that value. An event that destroyers wait
+	 * for adds one if it finds the mark. That clears the mark. A later mark makes a new value,
+	 * so a destroyer that is about to sleep on the old value does not.
+	 */
 	WAITING_MARK = 1,
 };
 
@@ -355,6 +360,8 @@ void twi_reclaim_wait(struct tw_keyed *table)
 /* Empties the reclaimer's data in a forked child, where there is no other thread. */
 static void child_begins(void)
 {
+	if (!twi_fork_watched())
+		return;
 	/* RELAXED, all: there is no other thread. */
 	twi_store_relaxed(&reclaimer.work, NULL);
 	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED: as above */

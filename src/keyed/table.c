@@ -91,7 +91,7 @@ static struct cds_lfht *hash_make(uint32_t expected_keys)
 	if (probe == NULL)
 		return NULL;
 	free(probe);
-	return cds_lfht_new_flavor(buckets, buckets, buckets, 0, &urcu_bp_flavor, NULL);
+	return cds_lfht_new_flavor(buckets, buckets, buckets, 0, &twi_rcu_flavor, NULL);
 }
 
 static void table_release(struct tw_keyed *table)

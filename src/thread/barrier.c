@@ -14,9 +14,14 @@ static bool membarrier(int command)
 	return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-static TWI_CONSTRUCTOR void barrier_register(void)
+bool twi_barrier_register(void)
 {
-	able = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+}
+
+static TWI_CONSTRUCTOR void load(void)
+{
+	able = twi_barrier_register();
 }
 
 bool twi_barrier_able(void)

@@ -14,6 +14,12 @@
 #include <stdbool.h>
 
 /*
+ * Registers the process for the barrier. Returns whether the system has it. Made when the library
+ * is loaded; needed once more only if a barrier fails in a forked child.
+ */
+bool twi_barrier_register(void);
+
+/*
  * Returns whether the system has such a barrier. If not, each side must have its own fence. The
  * answer never changes.
  */

@@ -4,19 +4,18 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "base/tsan.h"
-#include "thread/rcu.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <stddef.h>
+#include "thread/futex.h"
 
 uint32_t twi_fork_epoch;
-_Atomic uint32_t twi_fork_taken; /* [atomic] */
+_Atomic uint32_t twi_fork_taken; /* [atomic E161] */
 
-static _Atomic bool watching;        /* [atomic] */
-static _Atomic bool handlers_wanted; /* [atomic] */
-static bool inside;                  /* [const] between forks */
-static bool handled;                 /* [const] between forks */
+/* How soon a waiting thread looks again, if it was not woken. */
+enum { LOOK_AGAIN_NS = 1000 * 1000 };
+
+static _Atomic bool watching; /* [atomic] */
+static bool inside;           /* [const] between forks */
+/* [atomic E161] 1 while a thread of a child takes over the library, otherwise 0 */
+static _Atomic uint32_t taking;
 
 void twi_fork_watch(void)
 {
@@ -29,14 +28,32 @@ void twi_fork_watch(void)
 
 bool twi_forked(void)
 {
-	/* RELAXED: the value changes only while no other thread uses the library. */
-	return twi_load_relaxed(&twi_fork_taken) != twi_fork_epoch;
+	/* E161: a thread that may use the library sees what the take-over has made anew. */
+	return twi_load_acquire(&twi_fork_taken) != twi_fork_epoch;
 }
 
 void twi_fork_take(void)
 {
-	/* RELAXED: as above. */
-	twi_store_relaxed(&twi_fork_taken, twi_fork_epoch);
+	twi_store_release(&twi_fork_taken, twi_fork_epoch); /* E161: pairs with twi_forked(). */
+}
+
+void twi_fork_take_begin(void)
+{
+	/* E161: acquires what the last holder has made anew. */
+	while (twi_exchange_acquire(&taking, 1) != 0)
+		(void)twi_futex_wait(&taking, 1, twi_until_ns(LOOK_AGAIN_NS));
+}
+
+void twi_fork_take_end(void)
+{
+	twi_store_release(&taking, 0); /* E161: pairs with twi_fork_take_begin(). */
+	twi_futex_wake(&taking);
+}
+
+bool twi_fork_watched(void)
+{
+	/* RELAXED: as in twi_fork_watch. */
+	return twi_load_relaxed(&watching);
 }
 
 bool twi_fork_inside(void)
@@ -44,18 +61,12 @@ bool twi_fork_inside(void)
 	return inside;
 }
 
-bool twi_fork_handled(void)
-{
-	return handled;
-}
-
 void twi_fork_count(bool from_callback)
 {
-	handled = false;
 	inside = from_callback;
-	/* RELAXED: no other thread exists. */
-	if (twi_load_relaxed(&watching))
-		twi_fork_epoch++;
+	twi_fork_epoch++;
+	/* A thread that was taking over does not exist here. RELAXED: no other thread exists. */
+	twi_store_relaxed(&taking, 0);
 }
 
 /*
@@ -68,31 +79,4 @@ static TWI_CONSTRUCTOR_FIRST void tsan_look(void)
 		return;
 	twi_fork_epoch = TWI_FORK_LOOK;
 	twi_fork_take();
-}
-
-/*
- * Runs liburcu's handler in the child. Runs after the handler of thread.c, because child handlers
- * run in the order in which they were registered.
- */
-static void child_mended(void)
-{
-	twi_rcu_fork_child();
-	handled = true;
-}
-
-int twi_fork_handlers_enable(void)
-{
-	/*
-	 * In this child, a lock of liburcu may be held by a thread that does not exist here. With
-	 * the handlers, the child's next fork would wait for that lock for ever.
-	 */
-	if ((twi_fork_epoch & ~TWI_FORK_LOOK) != 0 && !handled)
-		return -EPERM;
-	/* RELAXED, all accesses: the flag only decides which caller registers the handlers. */
-	if (twi_exchange_relaxed(&handlers_wanted, true))
-		return 0;
-	if (pthread_atfork(twi_rcu_fork_begin, twi_rcu_fork_parent, child_mended) == 0)
-		return 0;
-	twi_store_relaxed(&handlers_wanted, false); /* RELAXED: as above. */
-	return -ENOMEM;
 }

@@ -10,10 +10,10 @@
  * stored with release, it also finds the stores before that release (E70). If nothing orders two
  * stores, the child may find one without the other.
  *
- * liburcu. In the copy, liburcu's locks may be held by threads that do not exist in the child, and
- * its list of threads still has these threads. Only liburcu's own fork handlers repair that. They
- * hang if they run twice around one fork, so this library registers them only if a program asks for
- * them.
+ * Nothing runs before the fork. No lock of the library is held while other threads exist, except
+ * that of a take-over, which the child makes anew. What the child gets is described where it lies:
+ * readers in thread/rcu.c, lane numbers and stocks in thread/thread.c, timeouts in
+ * timeout/recovery.h, engines in engine/recover.c.
  */
 #ifndef TWI_THREAD_FORK_H
 #define TWI_THREAD_FORK_H
@@ -33,14 +33,17 @@ extern uint32_t twi_fork_epoch;
  */
 #define TWI_FORK_LOOK (UINT32_C(1) << 31)
 
-/* [atomic] The value of twi_fork_epoch when this process last made the library its own. */
+/* [atomic E161] The value of twi_fork_epoch when this process last made the library its own. */
 extern _Atomic uint32_t twi_fork_taken;
 
-/* Makes twi_fork_count count from now on. Called when an engine is made. */
+/* Makes forks count from now on. Called when an engine is made. */
 void twi_fork_watch(void);
 
+/* Returns whether forks count. Until then a child inherits nothing. */
+bool twi_fork_watched(void);
+
 /*
- * Counts a fork. Called in each child before any other function of the library. `from_callback`:
+ * Counts a fork, if forks count. Called in each child before any other function of the library. `from_callback`:
  * the forking thread was inside a callback.
  */
 void twi_fork_count(bool from_callback);
@@ -55,13 +58,10 @@ void twi_fork_take(void);
 bool twi_fork_inside(void);
 
 /*
- * Registers liburcu's fork handlers, which then run around each fork. Returns 0, also if an earlier
- * call has registered them; -ENOMEM; or -EPERM if they did not run around the fork that began this
- * process.
+ * Begins and ends a take-over of the library. Only one thread of the child makes it; the others
+ * wait.
  */
-int twi_fork_handlers_enable(void);
-
-/* Returns whether liburcu's handlers ran around the fork that began this process. */
-bool twi_fork_handled(void);
+void twi_fork_take_begin(void);
+void twi_fork_take_end(void);
 
 #endif

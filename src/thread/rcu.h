@@ -1,109 +1,141 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of liburcu's bulletproof flavour that the engine needs: enter and leave a read-side
- * critical section ("RCU section"), and wait for a grace period.
+ * Read-side critical sections ("RCU sections") and grace periods of this library.
  *
  * Purpose. A thread that pushes to an engine's queues is inside an RCU section from its look at the
  * engine's state to the end of its push. Stop changes the state and waits for a grace period. Then
- * every push that saw the old state is complete, and no later one can begin (edge E10).
+ * every push that saw the old state is complete, and no later one can begin (edge E10). The quick
+ * paths use a presence instead (thread/presence.h), which takes fewer instructions.
  *
- * Licence. With _LGPL_SOURCE, liburcu's enter and leave are inlined, here and nowhere else. They
- * are small inline functions, which section 5 of the LGPL 2.1 leaves unrestricted, in a program
- * with free sources. Sanitizer builds call liburcu's functions instead, and report the edge to
- * ThreadSanitizer.
+ * Why not liburcu's. A forked child can repair liburcu-bp only if its fork handlers ran around the
+ * fork. They hang in fork if they run twice, and a library cannot know whether the program has
+ * registered them (docs/fork.md). Here a fork needs no handler before it: no lock protects the
+ * list of readers, so no thread of the parent can hold one.
  *
- * Progress. enter and leave are wait-free. But a thread's first enter registers the thread, which
- * takes a mutex inside liburcu; tw_thread_attach does that in advance. synchronize blocks until
- * other threads leave their RCU sections.
+ * Protocol. Each thread has a reader, whose word only this thread writes: the low half is how deep
+ * its sections nest, the high half counts the outermost ones. A grace period looks at each reader
+ * once. If the thread is inside a section, it waits until the word says that the thread has left
+ * it, or has begun another one. A thread that begins a section and a thread that begins a grace
+ * period each store and then load what the other has stored, so both need a full barrier between
+ * the two. The grace period makes it for both (thread/barrier.h), or each makes its own.
+ *
+ * A thread without a reader (there was no memory, or its exit would not be reported) counts its
+ * sections in one word that all such threads share. A grace period waits until that word is 0.
+ *
+ * Progress. enter and leave are wait-free. A thread's first enter takes a reader, which is
+ * lock-free; tw_thread_attach does that in advance. synchronize blocks until other threads leave
+ * the sections that they were in.
  */
 #ifndef TWI_THREAD_RCU_H
 #define TWI_THREAD_RCU_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
-#if !defined(TWI_RCU_BY_CALL)
-#define _LGPL_SOURCE
-#endif
-#include <pthread.h>
 #include <stdbool.h>
-#include <urcu-bp.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#if TWI_TSAN
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-extern char twi_rcu_tsan_edge;
-#define TWI_RCU_RELEASE() __tsan_release(&twi_rcu_tsan_edge)
-#define TWI_RCU_ACQUIRE() __tsan_acquire(&twi_rcu_tsan_edge)
-#else
-#define TWI_RCU_RELEASE() ((void)0)
-#define TWI_RCU_ACQUIRE() ((void)0)
-#endif
+struct rcu_flavor_struct;
+struct twi_readers;
+
+/* A thread's reader. Its memory is never freed. */
+struct twi_reader {
+	/* [producer E10] depth, and TWI_READER_SECTION for each outermost section */
+	TWI_CACHE_ALIGNED _Atomic uint64_t word;
+	_Atomic uint32_t taken;   /* [atomic E160] whether a thread has it */
+	struct twi_readers *home; /* [const] while it is taken */
+};
+
+#define TWI_READER_SECTION (UINT64_C(1) << 32)
+#define TWI_READER_DEPTH (TWI_READER_SECTION - 1)
+
+/* The calling thread's reader, or NULL. */
+extern _Thread_local struct twi_reader *twi_reader_self;
+
+/* [const] after load. Whether a grace period makes the barriers of sections, too. */
+extern bool twi_rcu_light;
+
+/* rcu.c: begin and end a section of a thread that has no reader. It may get one at the begin. */
+void twi_rcu_enter_first(void);
+void twi_rcu_leave_shared(void);
+
+/* rcu.c: gives the thread a reader, so that its first section does not have to. */
+void twi_rcu_register_thread(void);
 
 /*
- * Returns whether this thread can enter an RCU section without a call of liburcu. If the caller has
- * checked that, the compiler drops the check in enter. If the code path has no other call, its
- * function needs no stack frame.
+ * rcu.c: E10: waits for a grace period: until each RCU section that began before has ended. Must
+ * not be called inside an RCU section or in a callback.
  */
-static inline bool twi_rcu_ready(void)
-{
+void twi_rcu_synchronize(void);
+
+/* rcu.c: returns whether the calling thread is inside a section. For tests. */
+bool twi_rcu_inside(void);
+
+/* rcu.c: these sections, as liburcu's hash table wants them. */
+extern const struct rcu_flavor_struct twi_rcu_flavor;
+
 #if defined(TWI_RCU_BY_CALL)
-	return true;
-#else
-	return URCU_TLS(urcu_bp_reader) != NULL;
-#endif
-}
+
+/* The model check has its own sections. */
+void twi_rcu_call_enter(void);
+void twi_rcu_call_leave(void);
 
 static inline void twi_rcu_enter(void)
 {
-	urcu_bp_read_lock();
+	twi_rcu_call_enter();
 }
 
 static inline void twi_rcu_leave(void)
 {
-	TWI_RCU_RELEASE();
-	urcu_bp_read_unlock();
+	twi_rcu_call_leave();
 }
 
-/*
- * E10: waits for a grace period: until each RCU section that began before has ended. Must not be
- * called inside an RCU section or in a callback.
- */
-static inline void twi_rcu_synchronize(void)
-{
-	int cancel_state;
+#else
 
+/* The barrier between the begin of a section and the accesses in it. */
+static inline void twi_rcu_begin_barrier(void)
+{
+	if (TWI_LIKELY(twi_rcu_light))
+		twi_fence_compiler();
+	else
+		ck_pr_fence_strict_memory();
+}
+
+static inline void twi_rcu_enter(void)
+{
+	struct twi_reader *reader = twi_reader_self;
+	uint64_t word;
+
+	if (TWI_UNLIKELY(reader == NULL)) {
+		twi_rcu_enter_first();
+		return;
+	}
+	/* RELAXED: only this thread writes the word. */
+	word = twi_load_relaxed(&reader->word);
+	if (TWI_UNLIKELY((word & TWI_READER_DEPTH) != 0)) {
+		twi_store_relaxed(&reader->word, word + 1); /* RELAXED: the section is open. */
+		return;
+	}
+	/* E10: a grace period that reads this word also sees the end of the section before. */
+	twi_store_release(&reader->word, word + TWI_READER_SECTION + 1);
+	twi_rcu_begin_barrier();
+}
+
+static inline void twi_rcu_leave(void)
+{
+	struct twi_reader *reader = twi_reader_self;
+
+	if (TWI_UNLIKELY(reader == NULL)) {
+		twi_rcu_leave_shared();
+		return;
+	}
 	/*
-	 * liburcu sleeps in poll while it holds its lock. If the thread were cancelled
-	 * (pthread_cancel) there, the lock would stay held.
+	 * E10: pairs with reader_wait(). All that was done in the section comes before the end of
+	 * the grace period. RELAXED, the load: only this thread writes the word.
 	 */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	urcu_bp_synchronize_rcu();
-	TWI_RCU_ACQUIRE();
-	(void)pthread_setcancelstate(cancel_state, NULL);
+	twi_store_release(&reader->word, twi_load_relaxed(&reader->word) - 1);
 }
 
-static inline void twi_rcu_register_thread(void)
-{
-	urcu_bp_register_thread();
-}
-
-/*
- * Begin and end a fork, for liburcu. These three functions must be called around a fork, and never
- * inside an RCU section, because they wait for grace periods under way.
- */
-static inline void twi_rcu_fork_begin(void)
-{
-	urcu_bp_before_fork();
-}
-
-static inline void twi_rcu_fork_parent(void)
-{
-	urcu_bp_after_fork_parent();
-}
-
-static inline void twi_rcu_fork_child(void)
-{
-	urcu_bp_after_fork_child();
-}
-
+#endif
 #endif

@@ -4,14 +4,11 @@
 #include "base/tsan.h"
 #include "thread/fork.h"
 #include "thread/pin.h"
+#include "thread/presence.h"
 #include "thread/rcu.h"
 
 #include <limits.h>
 #include <pthread.h>
-
-#if TWI_TSAN
-char twi_rcu_tsan_edge;
-#endif
 
 _Thread_local struct twi_thread twi_thread_self;
 
@@ -26,6 +23,7 @@ enum {
 
 static pthread_key_t exit_key; /* [const] after load */
 static bool exit_key_made;     /* [const] after load */
+static _Atomic bool used;      /* [atomic] whether a thread was ever attached */
 /* A bit for each lane number. The bit of the shared lane is never set. */
 static _Atomic uint64_t lanes_taken[LANE_WORDS]; /* [atomic E7] */
 
@@ -96,13 +94,9 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	bool reported = exit_key_made && thread->exit_rounds < ROUNDS_SEEN &&
 			pthread_setspecific(exit_key, thread) == 0;
 
-	/*
-	 * In a forked child that has not taken over the library, a lock of liburcu may be held by a
-	 * thread that does not exist there. So the registration is skipped. No call enters an RCU
-	 * section there.
-	 */
-	if (!twi_forked())
-		twi_rcu_register_thread();
+	/* RELAXED: only a fork reads it, as twi_fork_watched. */
+	twi_store_relaxed(&used, true);
+	twi_rcu_register_thread();
 	lane_set(thread, reported ? lane_take() : TWI_LANE_SHARED);
 	/*
 	 * Under ThreadSanitizer the stock keeps nothing. Then no short code path is taken, and each
@@ -110,6 +104,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	 */
 	twi_stock_init(&thread->stock, !reported || twi_tsan_there());
 	thread->pin = twi_pin_of_lane(thread->lane);
+	thread->presence = twi_presence_of_lane(thread->lane);
 	thread->wheel_of = latest_wheel(thread);
 	thread->attached = true;
 }
@@ -152,6 +147,7 @@ void twi_thread_release(struct twi_thread *thread)
 	lane_give(lane_number(thread));
 	thread->attached = false;
 	thread->pin = NULL;
+	thread->presence = NULL;
 	/* The next attach sets wheel_of again from the holds. */
 	thread->wheel_of = NULL;
 }
@@ -173,18 +169,49 @@ static void thread_inherit(void)
 		/* RELAXED: no other thread exists. */
 		twi_store_relaxed(&lanes_taken[word], own_lane(word));
 	twi_pins_forget();
+	twi_presences_forget();
 	/* The wheels of these pointers belong to the parent's engines. */
 	twi_thread_self.wheel_of = NULL;
 	twi_thread_self.holds = NULL;
 }
 
-/* Sets up the library's data in a forked child, where no other thread exists. */
+/*
+ * Returns whether the thread is inside a call of the library that continues to use its data after a
+ * fork: a callback, or a visit of keyed timeouts, which is inside a section.
+ */
+static bool inside_call(const struct twi_thread *thread)
+{
+	return thread->run != NULL || thread->worker != NULL || twi_rcu_inside();
+}
+
+/*
+ * Detaches the only thread of a forked child. Its free blocks are not given back: the take-over
+ * finds them, in whichever thread it is made.
+ */
+static void thread_forget(struct twi_thread *thread)
+{
+	twi_stock_init(&thread->stock, thread->stock.magazine_blocks == 1);
+	lane_set(thread, TWI_LANE_SHARED);
+	thread->attached = false;
+	thread->pin = NULL;
+}
+
+/*
+ * Sets up the library's data in a forked child, where no other thread exists. If the parent has not
+ * used the library, there is nothing to do.
+ */
 static void child_begins(void)
 {
-	bool from_callback = twi_thread_self.run != NULL || twi_thread_self.worker != NULL;
+	bool inside = inside_call(&twi_thread_self);
 
+	/* RELAXED: no other thread exists. */
+	if (!twi_load_relaxed(&used) && !twi_fork_watched())
+		return;
+	if (twi_fork_watched() && !inside)
+		thread_forget(&twi_thread_self);
 	thread_inherit();
-	twi_fork_count(from_callback);
+	if (twi_fork_watched())
+		twi_fork_count(inside);
 }
 
 static TWI_CONSTRUCTOR void handler_register(void)

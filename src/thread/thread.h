@@ -29,6 +29,7 @@ enum {
 };
 
 struct twi_pin;
+struct twi_presence;
 
 /*
  * A hold: the right of one thread to touch one wheel, because it is the worker or the owner of a
@@ -61,6 +62,11 @@ struct twi_thread {
 	uint32_t chance; /* the last random number: selects samples of runs (expiry/measure.h) */
 	/* The pin of the thread's lane, or NULL if the thread has no near lane of its own. */
 	struct twi_pin *pin;
+	/*
+	 * The mark of the thread's lane, or NULL (thread/presence.h). If it is not NULL, the thread
+	 * is attached and has a near lane of its own.
+	 */
+	struct twi_presence *presence;
 	bool attached;
 	uint8_t exit_rounds; /* rounds in which its exit was reported */
 };
@@ -79,7 +85,7 @@ void twi_hold_open(struct twi_thread *thread, struct twi_hold *hold);
 /* Closes a hold of this thread, if it is open. */
 void twi_hold_close(struct twi_thread *thread, struct twi_hold *hold);
 
-/* Returns whether no other thread than the calling one has a lane of its own. */
+/* For tests: returns whether no other thread than the calling one has a lane of its own. */
 bool twi_thread_alone(void);
 
 static inline struct twi_thread *twi_thread(void)

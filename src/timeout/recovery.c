@@ -3,6 +3,8 @@
 
 #include "base/atomic.h"
 
+#include <errno.h>
+
 /* The mark: this bit is set in a node's engine pointer if the engine is the parent's. */
 #define OF_PARENT ((uintptr_t)1)
 
@@ -97,7 +99,7 @@ static void block_free(void *stock, void *block)
 		chain_state(block, TWI_WORD_CANCELLED);
 }
 
-void twi_recovery_take(void)
+static void blocks_take(void)
 {
 	struct twi_stock found;
 
@@ -108,6 +110,19 @@ void twi_recovery_take(void)
 	twi_slab_visit_inherited(block_free, &found);
 	twi_stock_flush(&found);
 	twi_fork_take();
+}
+
+int twi_recovery_take(void)
+{
+	if (!twi_forked())
+		return 0;
+	if (twi_fork_inside())
+		return -EDEADLK;
+	twi_fork_take_begin();
+	if (twi_forked())
+		blocks_take();
+	twi_fork_take_end();
+	return 0;
 }
 
 struct visitor {

@@ -11,7 +11,8 @@
  * even if the engine is gone. A block may be marked already, because the parent was itself a forked
  * child and had not taken over that engine. Such a timeout ends.
  *
- * Ownership. While the library is taken over, the calling thread owns all blocks. Afterwards a
+ * Ownership. Until the library is taken over, no thread of the child has blocks, and no call takes
+ * any. While it is taken over, the calling thread owns all blocks. Afterwards a
  * marked block belongs to the thread that takes over or frees its engine. Unmarked blocks are used
  * as usual by all threads.
  */
@@ -26,8 +27,12 @@
 
 #include <stdbool.h>
 
-/* Makes the library this process's own. No other thread may use the library during this call. */
-void twi_recovery_take(void);
+/*
+ * Makes the library this process's own, if this is a forked child that has not done so. Returns 0,
+ * or -EDEADLK if the child was forked inside a call of the parent: the frames of that call still use
+ * blocks.
+ */
+int twi_recovery_take(void);
 
 /*
  * Passes each timeout of one engine of the parent to `visit`, which then owns the timeout. The mark

@@ -3,10 +3,10 @@
  * Finishes an engine, so that no timeout is lost and none runs twice.
  *
  * After stop has closed the engine, the finisher sets `sweeping` and waits for a grace period
- * (E10). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
+ * (E10) and for presences (E162). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
  * `sweeping` and leaves the node to the sweep. The finisher empties queues and rings into the wheel
- * and hands back its timeouts. Then it waits for the callbacks that executors still run, and for
- * one more grace period, because a cancel may still look at a node of this engine. Finally it
+ * and hands back its timeouts. Then it waits for the callbacks that executors still run, and once
+ * more for a grace period and for presences, because a cancel may still look at a node of this engine. Finally it
  * stores STOPPED.
  *
  * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
@@ -23,6 +23,7 @@
 #include "ingress/transfer.h"
 #include "thread/futex.h"
 #include "thread/pin.h"
+#include "thread/presence.h"
 #include "thread/rcu.h"
 #include "turn/fresh.h"
 #include "worker/left.h"
@@ -182,7 +183,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	twi_rcu_synchronize(); /* E10: after this wait every push is complete */
+	twi_rcu_synchronize(); /* E10: after both waits every push is complete */
+	twi_presences_wait();  /* E162: as E10, for the quick paths */
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	twi_worker_rejected_end(worker);
@@ -193,8 +195,12 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	/* A chain that has run in an executor may have been pushed for its next run. */
 	queues_empty(worker);
 	wheel_hand_back(worker);
-	/* E10: waits for cancels that may still read this engine through a node. */
-	twi_rcu_synchronize();
+	/*
+	 * E162, and E10: wait for calls that may still read this engine. In this order, because a
+	 * schedule may change from a presence to an RCU section (schedule.c).
+	 */
+	twi_presences_wait();
+	twi_rcu_synchronize(); /* E10 */
 	/*
 	 * E100: waits until all reschedulers with a pin on this engine have counted their
 	 * reschedules. Otherwise they could write to freed memory.

@@ -92,7 +92,7 @@ Test(durable_screen, every_figure_has_its_place)
 		check_line(i, lines[i]);
 }
 
-Test(durable_screen, what_came_since_is_an_alarm)
+Test(durable_screen, counts_that_have_risen_are_alarms)
 {
 	view_make();
 	durable_screen_draw(&view, 24, 80, &text);

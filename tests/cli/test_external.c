@@ -41,7 +41,7 @@ Test(external, figures_are_read)
 	check_true(sample.peak_rss_bytes > 0);
 }
 
-Test(external, is_told_what_to_do)
+Test(external, program_gets_the_workload_as_arguments)
 {
 	check_int(outcome(WHOLE "echo end"), 0);
 	check_int(strcmp(sample.version, "live-ring ops=7 producers=2 live=1000 seed=0"), 0);
@@ -89,7 +89,7 @@ Test(external, an_error_does_not_wait_for_the_rest)
 	check_int(outcome("echo nonsense 1; while :; do echo version 1; done"), -EIO);
 }
 
-Test(external, a_program_that_is_not_there)
+Test(external, missing_program_is_an_error)
 {
 	const char *const command[] = {"/nonexistent/program", NULL};
 	const struct peer peer = {.name = "absent", .run = external_run, .command = command};

@@ -190,7 +190,7 @@ Test(top, levels_on_a_short_screen)
 	check_line(25, "level 6   slots of 68719477 s             0");
 }
 
-Test(top, levels_that_nobody_tells)
+Test(top, missing_levels_are_explained)
 {
 	view_make();
 	view.levels.known = false;

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants
 from planting import fit, plant  # noqa: E402
 
 PARALLEL = 2
-PACKAGES = ["criterion", "sqlite3", "liburcu-bp", "liburcu-cds", "ck"]
+PACKAGES = ["criterion", "sqlite3", "liburcu-cds", "ck"]
 
 FILE = ["file/model.c", "file/model_check.c"]
 DISK = [*FILE, "file/cycle.c", "disk/disk.c", "disk/image.c"]
@@ -41,6 +41,7 @@ PROGRAMS = {
     "file/test_power.c": DISK,
     "file/test_faults.c": DISK,
     "core/test_durable.c": CORE,
+    "core/test_durable_during.c": CORE,
     "core/test_durable_reopen.c": CORE,
     "core/test_durable_late.c": CORE,
     "core/test_durable_states.c": CORE,
@@ -139,6 +140,11 @@ PLANTED = [
     ("a refused timer counts as stored", "durable/settle.c",
      "\tif (op->outcome != TW_DURABLE_DONE) {\n\t\trefuse(set, timer);", "\tif (false) {\n\t\trefuse(set, timer);",
      "core/test_durable.c"),
+    ("an absorbed fresh timer is not acknowledged", "durable/fresh/table.c", "\ttwi_batch_absorbed_tell(set);\n\treturn any;", "\treturn any;",
+     "core/test_durable.c"),
+    ("a request overtakes a fresh timer", "durable/take.c",
+     "\t\tany |= twi_fresh_timers_collect(set, take_fresh);\n\t\tset->back = take_list(set, link);",
+     "\t\tset->back = take_list(set, link);\n\t\tany |= twi_fresh_timers_collect(set, take_fresh);", "core/test_durable_during.c"),
     ("a timer is acknowledged as absorbed and stays in the store", "durable/take.c",
      "\ttimer->armed = timer->armed && result == TWI_RESULT_CANCELLED;\n",
      "\ttimer->armed = timer->armed && result == TWI_RESULT_CANCELLED;\n"
@@ -152,8 +158,8 @@ def pkg_config(what):
 
 def sources_of(tree):
     # Without programs that have a main of their own, and without folders that need other libraries.
-    others = {"executors", "hosts", "postgres", "redis", "tool"}
-    return sorted(path for path in tree.rglob("*.c") if not others & set(path.relative_to(tree).parts))
+    other = {"executors", "hosts", "postgres", "redis", "tool"}
+    return sorted(path for path in tree.rglob("*.c") if not other & set(path.relative_to(tree).parts))
 
 
 class Builder:

@@ -69,7 +69,8 @@ def relaxed_reason(source, access, said):
 
 
 def source_edges(source, ret_sites):
-    """Yields the errors. Adds (number, file, function) -> set of sides to the sites."""
+    """Yields the errors. Adds the sides ("Release", "Acquire") of each access to
+    ret_sites[number, file, function], where `number` is that of its edge."""
     for access in source.accesses():
         said = " ".join(source.comments_of(access))
         where = f"{source.path}: {access.function.name}: {access.text.split('(')[0]}"

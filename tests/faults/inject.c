@@ -71,7 +71,6 @@ struct range {
 };
 
 static struct range tickwheel_range = {.name = "libtickwheel"};
-static struct range urcu_range = {.name = "liburcu-bp"};
 /*
  * The addresses of liburcu-cds. It ends the process if its hash table gets no memory, so its
  * allocations must not fail.
@@ -101,7 +100,6 @@ static int range_find(struct dl_phdr_info *info, size_t bytes, void *arg)
 static __attribute__((constructor)) void ranges_find(void)
 {
 	(void)dl_iterate_phdr(range_find, &tickwheel_range);
-	(void)dl_iterate_phdr(range_find, &urcu_range);
 	(void)dl_iterate_phdr(range_find, &hash_range);
 }
 
@@ -170,8 +168,7 @@ typedef void *next_mmap(void *, size_t, int, int, int, off64_t);
 
 static bool mmap_hit(const void *caller)
 {
-	return (range_has(&tickwheel_range, caller) && hit(INJECT_MMAP)) ||
-	       (range_has(&urcu_range, caller) && hit(INJECT_MMAP_RCU));
+	return range_has(&tickwheel_range, caller) && hit(INJECT_MMAP);
 }
 
 static void *mmap_for(const void *caller, void *address, size_t bytes, int protection, int flags,

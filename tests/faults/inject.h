@@ -3,7 +3,7 @@
  * A layer between the library and the system. The program defines malloc, mmap, pthread_create,
  * clock_gettime and syscall, so that the shared libraries call these. Each function calls the
  * original one, unless its fault says otherwise. mmap, the clock and futexes fail only if
- * libtickwheel itself calls them (for membarrier: liburcu), never for the tour or the C library.
+ * libtickwheel itself calls them, never for the tour or the C library.
  */
 #ifndef FAULTS_INJECT_H
 #define FAULTS_INJECT_H
@@ -14,7 +14,6 @@
 enum inject_kind {
 	INJECT_MALLOC,     /* malloc, calloc and realloc return NULL */
 	INJECT_MMAP,       /* mmap by libtickwheel fails with ENOMEM */
-	INJECT_MMAP_RCU,   /* mmap by liburcu fails with ENOMEM */
 	INJECT_THREAD,     /* pthread_create returns inject_thread_error */
 	INJECT_FUTEX_WAIT, /* a futex wait ends as inject_wait says */
 	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_wake_delay_ns later */

@@ -182,14 +182,10 @@ static size_t space_bytes(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/*
- * Sets the limit. liburcu ends the process if it cannot register a thread, so this thread must be
- * registered before that.
- */
+/* Sets the limit. */
 static void space_arm(void *context)
 {
 	(void)context;
-	RACE_CHECK(tw_thread_attach() == 0);
 	LIMIT_SET(RLIMIT_AS, space_bytes() + room_bytes);
 }
 

@@ -100,25 +100,6 @@ static void source_run(struct report *report, const struct source *source)
 	}
 }
 
-/*
- * Runs the tour while mmap by liburcu fails. liburcu ends the process if it cannot register a
- * thread; no other end of the process is allowed.
- */
-static void urcu_run(void)
-{
-	int status = 0;
-	pid_t child = fork();
-
-	if (child == 0) {
-		fault_arm(&inject_fault[INJECT_MMAP_RCU], 1, LLONG_MAX);
-		(void)tw_thread_attach();
-		_exit(1);
-	}
-	RACE_CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	RACE_CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	printf("%-40s | the known exception: liburcu aborts\n", "mmap by liburcu fails");
-}
-
 void family_memory(struct report *report)
 {
 	const struct source by_hook = {"allocator hook", &hook, &hook.allocator};
@@ -132,7 +113,6 @@ void family_memory(struct report *report)
 		return;
 	}
 	source_run(report, &by_mmap);
-	urcu_run();
 	if (inject_malloc_possible())
 		source_run(report, &by_malloc);
 	else

@@ -90,7 +90,7 @@ Test(event, last_callback_frees_all)
 }
 
 /* The longest time must keep the loop alive, and the timer can be deleted again. */
-Test(event, farthest_time)
+Test(event, longest_time_keeps_the_loop_alive)
 {
 	struct timeval far = {INT64_MAX, 0};
 	struct timeval due;

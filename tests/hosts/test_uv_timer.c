@@ -347,7 +347,7 @@ Test(uv_timer, loop_moves_from_thread_to_thread)
 
 /* The longest time must keep the loop alive. The loop must not be asked to wait longer than
  * libuv can. */
-Test(uv_timer, farthest_time)
+Test(uv_timer, longest_time_keeps_the_loop_alive)
 {
 	struct scene scene;
 

@@ -221,7 +221,7 @@ static void group_close(struct tw_group *group)
 }
 
 /* When the thread moves to another CPU, its schedules must go to the engine of that CPU. */
-Test(group_map, a_thread_that_moves)
+Test(group_map, moved_thread_gets_the_engine_of_its_cpu)
 {
 	struct tw_group *group = group_open(TW_GROUP_AUTO, TW_GROUP_BY_CPU, 0);
 	cpu_set_t allowed, one;
@@ -246,7 +246,7 @@ Test(group_map, a_thread_that_moves)
  * In this test, the system does not report the current CPU, or reports one that is unknown or not
  * the process's.
  */
-Test(group_map, a_cpu_that_is_not_known)
+Test(group_map, unknown_cpu_gets_an_engine_of_the_group)
 {
 	static const int told[] = {-1, TWI_GROUP_CPUS - 1, TWI_GROUP_CPUS, 4 * TWI_GROUP_CPUS};
 	struct tw_group *group;

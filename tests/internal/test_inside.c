@@ -212,7 +212,7 @@ Test(inside, rejected_detach_changes_nothing)
  * A stock that keeps no blocks. A thread has one if the library is not notified when the thread
  * ends, because blocks in its stock would be lost then.
  */
-Test(inside, a_stock_that_keeps_nothing)
+Test(inside, stock_that_keeps_nothing_returns_its_blocks)
 {
 	struct twi_stock stock;
 	void *block;

@@ -119,7 +119,7 @@ Test(pool, a_row_is_given_as_by_single_calls)
 }
 
 /* A stock that keeps nothing must give the blocks of a row to the depot one by one. */
-Test(pool, a_row_of_a_stock_that_keeps_nothing)
+Test(pool, stock_that_keeps_nothing_returns_a_row_one_by_one)
 {
 	struct twi_stock other;
 

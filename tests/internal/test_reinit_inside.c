@@ -23,12 +23,11 @@ static void child_stops_it(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_inside, a_stop_that_has_claimed_and_not_closed)
+Test(reinit_inside, child_may_stop_after_a_stop_that_had_only_claimed)
 {
 	struct tw_options options = fixture_options();
 
 	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	(void)probe_schedule(&fixture, &probe, NS_PER_S);
 	atomic_store(&fixture.engine->stop_claimed, true);

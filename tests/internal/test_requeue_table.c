@@ -234,7 +234,7 @@ static void case_run(int variant, enum then then)
 	check_int(scene.probe.finalised, 1);
 }
 
-Test(requeue_table, what_its_owner_and_a_waiter_are_told)
+Test(requeue_table, calls_on_a_requeued_timeout_return_their_codes)
 {
 	for (int variant = 0; variant < CASES; variant++)
 		for (int then = CANCELS; then < THENS; then++)

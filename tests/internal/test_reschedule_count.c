@@ -242,7 +242,7 @@ Test(reschedule_count, counts_an_owner_with_shared_timeouts)
 }
 
 /* Only a reschedule that returns DONE may count. */
-Test(reschedule_count, only_what_was_done)
+Test(reschedule_count, only_successful_reschedules_count)
 {
 	struct tw_handle handle, cancelled;
 	struct fixture fixture;
@@ -378,7 +378,6 @@ Test(reschedule_count, child_leaves_the_parents_count_alone, .timeout = 200)
 	struct twi_pin *others = twi_pin_of_lane(TWI_LANE_SHARED - 1);
 
 	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	moved = far_schedule(fixture.engine);
 	check_int(tw_reschedule_at(moved, 2000 * NS_PER_S), TW_RESCHEDULE_DONE);

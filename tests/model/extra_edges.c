@@ -436,52 +436,64 @@ static void both_counted(void)
 	world_close();
 }
 
-MODEL_HARNESS(edge_destroy, .proves = "who may destroy an engine sees all that it did",
+MODEL_HARNESS(edge_destroy,
+	      .proves = "a thread that may destroy an engine sees everything that the engine did",
 	      .setup = open_closed, .thread = {destroy_if_stopped}, .worker = world_work,
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_state, .proves = "who sees an engine stopped sees all that it did",
+MODEL_HARNESS(edge_state,
+	      .proves = "a thread that sees STOPPED sees everything that the engine did",
 	      .setup = open_closed, .thread = {look_if_stopped}, .worker = world_work,
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_tickets, .proves = "two flushers have a ticket each", .setup = open_starting,
+MODEL_HARNESS(edge_tickets, .proves = "two flushers get different tickets", .setup = open_starting,
 	      .thread = {schedule_and_flush, flush}, .worker = world_work, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_died, .proves = "an engine is freed when its dying worker lets go of it",
+MODEL_HARNESS(edge_died,
+	      .proves = "an engine may be freed as soon as its dying worker has let go of it",
 	      .setup = open_arena, .thread = {exit_stop_and_destroy}, .preemptions = 2, .weak = 0,
 	      .random_runs = 200);
-MODEL_HARNESS(edge_hook, .proves = "a stop adopts the engine that another stop has closed",
+MODEL_HARNESS(edge_hook,
+	      .proves = "a stop finishes an engine with the hook of the stop that closed it",
 	      .setup = open_stalled, .thread = {start, stop, stop}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
-MODEL_HARNESS(edge_restart, .proves = "a start that comes after one that failed sees what that did",
+MODEL_HARNESS(edge_restart, .proves = "a start sees what an earlier, failed start did",
 	      .setup = open_new, .thread = {start_or_leave_it, start_or_leave_it}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_orphan, .proves = "an engine is adopted again after its adopter's end",
+MODEL_HARNESS(edge_orphan,
+	      .proves = "an engine is adopted again after the end of its adopting thread",
 	      .setup = open_orphan, .thread = {stop, stop}, .finish = both_back, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_cancelled, .proves = "who sees CANCELLED in ingress sees what came before it",
+MODEL_HARNESS(edge_cancelled,
+	      .proves = "a thread that sees CANCELLED in ingress sees what came before",
 	      .setup = open_ingress, .thread = {mark_and_cancel, look_if_cancelled},
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_wheeled, .proves = "who sees CANCELLED in the wheel sees what came before it",
+MODEL_HARNESS(edge_wheeled,
+	      .proves = "a thread that sees CANCELLED in the wheel sees what came before",
 	      .setup = open_wheel, .thread = {mark_and_cancel, look_if_cancelled}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_get, .proves = "who is told of a cancel with the rest sees what came before it",
+MODEL_HARNESS(edge_get,
+	      .proves = "a thread that reads of a cancel by tw_timeout_get sees what came before",
 	      .setup = open_wheel, .thread = {mark_and_cancel, get_if_cancelled}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
 MODEL_HARNESS(edge_reborn,
-	      .proves = "who finds his timeout's node reborn sees what its callback did",
+	      .proves = "a thread that sees its node used again sees the callback's writes",
 	      .setup = open_due, .thread = {run_and_reuse, look_if_stale}, .preemptions = 2,
 	      .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_engine, .proves = "the engine that is told of a timeout is that timeout's",
+MODEL_HARNESS(edge_engine,
+	      .proves = "tw_timeout_get returns the engine of the timeout that it describes",
 	      .setup = open_two, .thread = {get, reuse_in_other}, .preemptions = 1, .weak = 2,
 	      .random_runs = 200);
-MODEL_HARNESS(edge_attach, .proves = "who moves a clock meets an engine that is made",
+MODEL_HARNESS(edge_attach,
+	      .proves = "a thread that moves a clock sees the clock's engine initialised",
 	      .setup = make_clock, .thread = {create, set_clock}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
-MODEL_HARNESS(edge_lane, .proves = "a lane's count goes on, with nothing else handed over",
+MODEL_HARNESS(edge_lane,
+	      .proves = "a lane's counts continue, although only its number is handed over",
 	      .setup = open_cancels, .thread = {cancel_one, cancel_two}, .finish = both_counted,
 	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_free, .proves = "a clock is freed after its engine has read it",
+MODEL_HARNESS(edge_free, .proves = "a clock may be freed after its engine has read it",
 	      .setup = make_clock_and_engine, .thread = {destroy_first, free_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(edge_second, .proves = "a clock is freed by its second user, after its first",
+MODEL_HARNESS(edge_second,
+	      .proves = "the second engine of a clock may free it after the first has left",
 	      .setup = make_clock_and_engine, .thread = {destroy_first, use_and_free_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 200);

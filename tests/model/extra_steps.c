@@ -435,48 +435,49 @@ static void dispatched_or_cancelled(void)
 	(void)probe_end(&one);
 }
 
-MODEL_HARNESS(step_slab, .proves = "of two slabs made at once both are used", .setup = open_used_up,
-	      .thread = {carve, carve}, .finish = none_lost, .preemptions = 2, .weak = 0,
-	      .random_runs = 200);
-MODEL_HARNESS(step_cap, .proves = "two threads at the cap make one slab", .setup = open_one_more,
+MODEL_HARNESS(step_slab, .proves = "if two threads create slabs at once, both slabs are used",
+	      .setup = open_used_up, .thread = {carve, carve}, .finish = none_lost,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_cap, .proves = "two threads at the cap create one slab", .setup = open_one_more,
 	      .thread = {reserve_two, reserve_two}, .finish = cap_kept, .preemptions = 2, .weak = 0,
 	      .random_runs = 200);
-MODEL_HARNESS(step_out, .proves = "slabs that could not be made are not counted", .setup = open_out,
-	      .thread = {carve_fails, carve_fails}, .finish = none_counted, .preemptions = 2,
-	      .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_limit, .proves = "two cancels give two places back", .setup = open_limited,
-	      .thread = {cancel, cancel_two}, .finish = places_given, .preemptions = 2, .weak = 0,
-	      .random_runs = 200);
-MODEL_HARNESS(step_exit, .proves = "a worker that is stopped as it begins ends in a hand-back",
+MODEL_HARNESS(step_out, .proves = "slabs that could not be created are not counted",
+	      .setup = open_out, .thread = {carve_fails, carve_fails}, .finish = none_counted,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_limit, .proves = "two concurrent cancels give back two places of the limit",
+	      .setup = open_limited, .thread = {cancel, cancel_two}, .finish = places_given,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_exit, .proves = "a worker that is stopped as it begins may end in a hand-back",
 	      .setup = open_stalled, .thread = {start, stop_exit}, .finish = destroy,
 	      .preemptions = 1, .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_died, .proves = "flush returns when the worker's thread ends",
+MODEL_HARNESS(step_died, .proves = "flush returns if the worker's thread ends",
 	      .setup = open_virtual, .thread = {schedule_exit, flush}, .finish = stop_dead,
 	      .preemptions = 2, .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_count, .proves = "engines alive are counted, by two threads too",
+MODEL_HARNESS(step_count, .proves = "two threads that create engines are both counted",
 	      .setup = create_all_but_one, .thread = {create_one, create_one}, .finish = told_once,
 	      .preemptions = 2, .weak = 0, .random_runs = 50);
-MODEL_HARNESS(step_gone, .proves = "engines that are freed are counted, by two threads too",
+MODEL_HARNESS(step_gone, .proves = "two threads that free engines are both counted",
 	      .setup = create_some_to_destroy, .thread = {destroy_mine, destroy_mine},
 	      .finish = told_by_the_third, .preemptions = 2, .weak = 0, .random_runs = 50);
-MODEL_HARNESS(step_told, .proves = "too many engines are told once", .setup = create_usual,
+MODEL_HARNESS(step_told, .proves = "too many engines are reported once", .setup = create_usual,
 	      .thread = {create_one, create_one}, .finish = told_once, .preemptions = 2, .weak = 0,
 	      .random_runs = 50);
 MODEL_HARNESS(step_units, .proves = "units of two threads are both counted", .setup = open_units,
 	      .thread = {schedule_one, schedule_two}, .finish = both_noted, .preemptions = 2,
 	      .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_begun, .proves = "what runs has been counted", .setup = open_empty,
-	      .thread = {schedule_look, turn}, .finish = world_close, .preemptions = 2, .weak = 1,
-	      .random_runs = 200);
-MODEL_HARNESS(step_join, .proves = "two lanes that are joined at once are both looked at",
+MODEL_HARNESS(step_begun, .proves = "a callback runs only after its timeout was counted",
+	      .setup = open_empty, .thread = {schedule_look, turn}, .finish = world_close,
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(step_join, .proves = "the worker looks at both of two lanes that are joined at once",
 	      .setup = open_empty, .thread = {schedule_one, schedule_two},
 	      .finish = both_transferred, .preemptions = 2, .weak = 0, .random_runs = 200);
-MODEL_HARNESS(step_end, .proves = "a node serves again when its end is written", .setup = open_due,
-	      .thread = {turn, schedule_two}, .finish = two_pending, .preemptions = 2, .weak = 0,
-	      .random_runs = 200);
-MODEL_HARNESS(step_account, .proves = "cancel counts what it has cancelled", .setup = open_due,
-	      .thread = {turn, cancel}, .finish = accounted, .preemptions = 2, .weak = 0,
-	      .random_runs = 200);
-MODEL_HARNESS(step_dispatch, .proves = "nothing goes to the hook that cancel has won",
+MODEL_HARNESS(step_end, .proves = "a node is used again only after its timeout's end is written",
+	      .setup = open_due, .thread = {turn, schedule_two}, .finish = two_pending,
+	      .preemptions = 2, .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_account, .proves = "cancel counts each timeout that it has cancelled",
+	      .setup = open_due, .thread = {turn, cancel}, .finish = accounted, .preemptions = 2,
+	      .weak = 0, .random_runs = 200);
+MODEL_HARNESS(step_dispatch,
+	      .proves = "a timeout that was cancelled is not passed to the dispatch hook",
 	      .setup = open_dispatch, .thread = {turn, cancel}, .finish = dispatched_or_cancelled,
 	      .preemptions = 2, .weak = 0, .random_runs = 200);

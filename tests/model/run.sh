@@ -26,7 +26,7 @@ include_dir=$source_dir/../include
 [ -d "$include_dir" ] || include_dir=$here/../../include
 
 common=(-std=gnu11 -D_GNU_SOURCE -g -U_FORTIFY_SOURCE -fexceptions -I"$here" -I"$here/runtime/shim" -I"$source_dir" -I"$include_dir")
-seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' '-Dtwi_timer_seen=(*model_timer_seen())' '-Dtwi_keyed_seen=(*model_keyed_seen())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_LEAST_BITS=1 -DTWI_RING_BUSY=3 -DTWI_CHUNK_TASKS=2 -DTWI_SCOPE_NEAR=1 -DTWI_SCOPE_SECOND=2 -DTWI_SCOPE_SPARE=1)
+seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' '-Dtwi_timer_seen=(*model_timer_seen())' '-Dtwi_keyed_seen=(*model_keyed_seen())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_LEAST_BITS=1 -DTWI_RING_BUSY=3 -DTWI_CHUNK_TASKS=2 -DTWI_SCOPE_NEAR=1 -DTWI_SCOPE_SECOND=2 -DTWI_SCOPE_SPARE=1 -DTWI_SERIALS_OF_CHUNK=4)
 [ "$(uname -m)" = x86_64 ] && seen+=(-mcx16 -mprfchw)
 # Makes the library build without its special code for ThreadSanitizer, so that fences stay fences.
 case $("$CC" --version) in
@@ -57,7 +57,7 @@ while read -r file; do
   object=$WORK/seen/$(echo "${file#"$source_dir"/}" | tr / _).o
   compile "$object" "$file" "${seen[@]}"
   objects+=("$object")
-done < <(find "$source_dir" -name '*.c' -not -path '*/executors/*' -not -path '*/durable/*'; ls "$source_dir"/durable/{request,stage}.c; echo "$here/runtime/thread_data.c"; find "$here" -name '*.c' -not -path '*/runtime/*' -not -path '*/genmc/*')
+done < <(find "$source_dir" -name '*.c' -not -path '*/executors/*' -not -path '*/durable/*'; ls "$source_dir"/durable/{request,stage,fresh/table}.c; echo "$here/runtime/thread_data.c"; find "$here" -name '*.c' -not -path '*/runtime/*' -not -path '*/genmc/*')
 for job in $(jobs -p); do
   wait "$job" || failed=1
 done

@@ -113,7 +113,7 @@ class Flavour:
         self.kept = folder / "objects"
         self.compiler = hash_of(run_quietly([cc, "--version"]), *self.flags)
         # Of the library of durable timers, only the files that the model checks run.
-        shared = {root / "src/durable" / name for name in ("file/claim.c", "request.c", "stage.c")}
+        shared = {root / "src/durable" / name for name in ("file/claim.c", "fresh/table.c", "request.c", "stage.c")}
         self.files = sorted(f for f in (root / "src").rglob("*.c") if not BESIDE & set(f.parts) or f in shared)
         self.inside = [f"-I{root / 'src'}", f"-I{root / 'include'}"]
         self.originals = {}
@@ -226,7 +226,7 @@ def packages_flags(what, *names):
 class Shared(Flavour):
     """A shared library with its internal functions visible, and programs that find it by LD_LIBRARY_PATH."""
 
-    libraries = ["-lurcu-bp", "-lurcu-cds", "-lck"]
+    libraries = ["-lurcu-cds", "-lck"]
     # The functions whose calls mutants/books.c counts.
     wraps = [f"-Wl,--wrap=tw_{made}_{step}" for made in ("engine", "group") for step in ("create", "destroy")]
     # The libraries for other event loops, with the packages that they need. Those whose package is missing
@@ -338,7 +338,8 @@ class Model(Flavour):
 
     def __init__(self, cc, root, folder):
         seen = ["-O1", "-U_FORTIFY_SOURCE", "-fsanitize=thread", "-U__SANITIZE_THREAD__", "-D_Thread_local="]
-        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_LEAST_BITS=1", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2", "-DTWI_SCOPE_NEAR=1", "-DTWI_SCOPE_SECOND=2", "-DTWI_SCOPE_SPARE=1"]
+        seen += ["-Dtwi_thread_self=(*model_thread_self())", "-Dtwi_timer_seen=(*model_timer_seen())", "-Dtwi_keyed_seen=(*model_keyed_seen())", "-DTWI_RCU_BY_CALL", "-DTWI_TSC_READ_EARLY=twi_tsc_read", "-DTWI_RING_BITS=2", "-DTWI_RING_LEAST_BITS=1", "-DTWI_RING_BUSY=3", "-DTWI_CHUNK_TASKS=2", "-DTWI_SCOPE_NEAR=1", "-DTWI_SCOPE_SECOND=2", "-DTWI_SCOPE_SPARE=1",
+                 "-DTWI_SERIALS_OF_CHUNK=4"]
         super().__init__("model", cc, seen + machine_flags(), root, folder)
         self.model = root / "tests/model"
         runtime = sorted((self.model / "runtime").glob("*.c"))

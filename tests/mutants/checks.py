@@ -212,7 +212,7 @@ def bound():
 def flavour_make(name, cc, root, folder):
     plain = ["-O2", "-fPIC", "-DTWI_TEST_POINTS", *machine_flags()]
     # Has line numbers, because ThreadSanitizer's suppressions need them to find inlined functions.
-    tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", "-DTWI_RCU_BY_CALL", *machine_flags()]
+    tsan = ["-O1", "-g1", "-fPIC", "-fsanitize=thread", "-DTWI_TEST_POINTS", "-DTESTS_THREAD_SANITIZER", *machine_flags()]
     if name == "model":
         return Model(cc, root, folder)
     return Shared(name, cc, {"plain": plain, "tsan": tsan}[name], root, folder)

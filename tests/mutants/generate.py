@@ -38,7 +38,7 @@ FOLDERS = (
 FILES = (
     "wheel/fine.c", "wheel/list.h", "wheel/sorted.c", "wheel/sorted.h",
     # Of the durable library, only the steps that threads share. The I/O thread alone does the rest.
-    "durable/file/claim.c", "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
+    "durable/file/claim.c", "durable/fresh/table.c", "durable/request.c", "durable/run.h", "durable/stage.c", "durable/word.h",
 )
 SEQUENTIAL = ("src/executors/", "src/stats/", "src/wheel/")
 BOUNDS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}

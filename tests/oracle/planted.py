@@ -84,7 +84,7 @@ PLANTED = [
 
 
 def pkg_config(what):
-    command = ["pkg-config", what, "liburcu-bp", "liburcu-cds", "ck"]
+    command = ["pkg-config", what, "liburcu-cds", "ck"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 

@@ -448,7 +448,6 @@ int main(int argc, char **argv)
 
 	patience_s = (int64_t)race_argument(argc, argv, 5, 20);
 	race_watchdog((unsigned)seconds + 5 * (unsigned)patience_s);
-	RACE_CHECK(tw_fork_handlers_enable() == 0);
 	heir_memory_begin();
 	engine = engine_open(&clock_of_engine, 0, wheel);
 	looped = engine_open(&clock_of_loop, TW_ENGINE_LOOP, wheel);

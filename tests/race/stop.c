@@ -303,7 +303,7 @@ static void engine_make(void)
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
 		wheel_fill();
-	/* Every other engine already runs. The first schedule starts the others. */
+	/* Starts every second engine now. The first schedule starts the rest. */
 	if (test.mode == MODE_SCHEDULE && test.played % 2 == 0)
 		engine_run();
 }

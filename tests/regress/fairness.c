@@ -44,7 +44,7 @@ static void *late_comer_main(void *arg)
 	return NULL;
 }
 
-Test(fairness, a_flood_holds_up_nobody_else)
+Test(fairness, flood_of_one_thread_delays_no_other_thread)
 {
 	struct tw_options options = fixture_options();
 	struct late_comer own = {.runs = 0};

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bug: in a forked child tw_thread_attach and tw_clock_set registered the thread with liburcu.
- * At the fork, another thread of the parent could hold one of liburcu's locks (in its own first
- * call, its end, or a stop). Then that lock stayed locked in the child, and the call hung for ever.
+ * At the fork, another thread of the parent could hold one of liburcu's locks. Then that lock
+ * stayed locked in the child, and the call hung for ever. Now the library has no locks, and no call
+ * of it waits for one of liburcu's.
  *
- * Here a thread stops in each lock that its first call takes, and then the process forks.
+ * Here a thread registers with liburcu, as a program may that uses both. It stops in each lock that
+ * this takes, and then the process forks. The same thread then makes its first call of the library,
+ * which must take no lock.
+ *
+ * Seen to fail with this defect: a thread's first section registers it with liburcu.
  */
 #include "race.h"
 
@@ -16,8 +21,10 @@
 #include <tickwheel.h>
 #include <time.h>
 #include <unistd.h>
+#include <urcu-bp.h>
 
 static _Thread_local bool stands_in_locks;
+static _Thread_local bool own_call; /* whether the thread is in a call of the library */
 static atomic_bool standing, done;
 
 static void nap(void)
@@ -34,6 +41,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 	memcpy(&next, &symbol, sizeof next);
 	error = next(mutex);
+	RACE_CHECK(!own_call);
 	if (stands_in_locks) {
 		atomic_store(&standing, true);
 		while (atomic_load(&standing))
@@ -45,7 +53,10 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 static void *attach_body(void *arg)
 {
 	stands_in_locks = true;
+	urcu_bp_register_thread();
+	own_call = true;
 	RACE_CHECK(tw_thread_attach() == 0);
+	own_call = false;
 	stands_in_locks = false;
 	atomic_store(&done, true);
 	return arg;
@@ -53,8 +64,14 @@ static void *attach_body(void *arg)
 
 static void child_run(struct tw_clock *clock)
 {
+	struct tw_engine *engine = NULL;
+
 	RACE_CHECK(tw_clock_set(clock, 1) == 0);
 	RACE_CHECK(tw_thread_attach() == 0);
+	RACE_CHECK(tw_engine_create(NULL, &engine) == 0);
+	RACE_CHECK(tw_engine_start(engine) == 0);
+	RACE_CHECK(tw_engine_stop(engine, NULL, NULL, TW_NEVER) == 0);
+	RACE_CHECK(tw_engine_destroy(engine) == 0);
 	RACE_CHECK(tw_thread_detach() == 0);
 	_exit(0);
 }

@@ -100,7 +100,7 @@ Test(owner, calls_in_a_hand_back_return_the_owners_results)
 	}
 }
 
-Test(owner, what_is_due_without_an_entry)
+Test(owner, next_due_skips_far_timeouts_without_an_entry)
 {
 	static struct fault fault;
 

@@ -98,7 +98,7 @@ static TWI_WORKER_ONLY uint64_t batch_take(void)
 }
 
 /* After one batch, removes every other timeout that still waits. */
-Test(ordered, removed_while_it_waits)
+Test(ordered, removed_nodes_of_a_tick_do_not_come)
 {
 	uint64_t left = COUNT;
 
@@ -123,7 +123,7 @@ Test(ordered, removed_while_it_waits)
 	wheel_close(&fixture);
 }
 
-Test(ordered, drained_while_it_waits)
+Test(ordered, drain_returns_the_rest_of_a_tick)
 {
 	uint64_t left = COUNT;
 

@@ -66,7 +66,7 @@ Test(slots, a_long_stall_takes_one_revolution)
 	wheel_close(&fixture);
 }
 
-Test(slots, two_to_the_32_apart_in_one_slot)
+Test(slots, nodes_two_to_the_32_apart_come_apart)
 {
 	wheel_open(&fixture, 16);
 	wheel_insert(&fixture, 5);

@@ -12,15 +12,10 @@ struct cache {
 };
 
 /* example: tw_fork_handlers_enable */
-/* Call it before the first fork, and only if no other code
- * registers liburcu's handlers. */
+/* Not needed any more: it does nothing and returns 0. */
 static int server_begin(void)
 {
-	int code = tw_fork_handlers_enable();
-
-	if (code < 0)
-		fprintf(stderr, "no fork: %s\n", tw_strerror(code));
-	return code;
+	return tw_fork_handlers_enable();
 }
 /* end */
 

@@ -109,6 +109,18 @@ static size_t sql_bytes(void)
 }
 /* end */
 
+/* example: tw_durable_postgres_upgrade_sql */
+static size_t upgrade_bytes(void)
+{
+	size_t bytes = 0;
+
+	/* From version 1 to that of this library. */
+	tw_durable_postgres_upgrade_sql("tickwheel", 1, on_text,
+					&bytes);
+	return bytes;
+}
+/* end */
+
 static const struct tw_durable_postgres_spec closing = {
 	.size = sizeof closing,
 	.kind = "close",
@@ -160,6 +172,7 @@ int main(void)
 	run_sql(connection,
 		"CREATE TABLE shop AS SELECT 0 AS closed");
 	CHECK(sql_bytes() > 1000);
+	CHECK(upgrade_bytes() > sql_bytes() / 2);
 	deploy(connection);
 	deploy(connection);
 	CHECK(close_later(connection, TW_HOURS(24), &id) == 0);

@@ -24,7 +24,8 @@ struct load {
 	struct twi_timers *timers;
 	struct twi_mark from; /* the last timer that was given */
 	size_t most;          /* how many timers this load may still give */
-	bool fresh;           /* the plan was read in this load, so each mark has its row */
+	/* this load has read the plan, so a mark must have its row unless its timer has ended */
+	bool fresh;
 };
 
 /* Rows to give: they are read in the order of the file, and given in the order of deadlines. */
@@ -236,8 +237,8 @@ static void piece_free(struct piece *piece)
 }
 
 /*
- * Gives the next piece. Returns 1 if the plan had marks up to `until_ns`, 0 if it had none left, or
- * an error.
+ * Reads the next piece of the plan, and gives its rows to the set. Returns 1 if the plan had marks
+ * left for this load, 0 if it had none, or an error.
  */
 static int piece_load(struct load *load, struct twi_plan *plan)
 {

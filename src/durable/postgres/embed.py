@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a text file as a C array. usage: embed.py TEXT NAME OUTPUT"""
+"""Writes text files as C arrays of lines. usage: embed.py OUTPUT TEXT...
+
+The array of NAME.sql is twi_postgres_NAME.
+"""
 import pathlib
 import sys
 
-text, name, output = sys.argv[1:]
-lines = pathlib.Path(text).read_text(encoding="ascii").splitlines(keepends=True)
+output, *texts = sys.argv[1:]
 with open(output, "w", encoding="ascii") as out:
-    out.write(f"/* Made of {pathlib.Path(text).name}. */\n#include \"durable/postgres/schema.h\"\n\nconst char *const {name}[] = {{\n")
-    for line in lines:
-        escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        out.write(f'\t"{escaped}",\n')
-    out.write("\t(const char *)0,\n};\n")
+    out.write("/* Made by embed.py. */\n#include \"durable/postgres/schema.h\"\n")
+    for text in map(pathlib.Path, texts):
+        out.write(f"\nconst char *const twi_postgres_{text.stem}[] = {{\n")
+        for line in text.read_text(encoding="ascii").splitlines(keepends=True):
+            escaped = line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+            out.write(f'\t"{escaped}",\n')
+        out.write("\t(const char *)0,\n};\n")

@@ -26,22 +26,24 @@ static const struct code {
 	const char *state;
 	int error;
 } codes[] = {
-	{"TW001", -ESTALE},   {"3D", -ENOENT}, /* the database */
-	{"3F", -ENOENT},                       /* the schema */
-	{"40", -EAGAIN},                       /* a deadlock, a serialization */
-	{"55P03", -EAGAIN},                    /* a lock was not available */
-	{"57014", -EAGAIN},                    /* a statement took too long */
-	{"53100", -ENOSPC},                    /* the disk is full */
-	{"53", -EAGAIN},                       /* no memory, or too many connections */
-	{"54", -EMSGSIZE},                     /* an array or a row that is too large */
-	{"25006", -EROFS},                     /* a transaction that may only read */
-	{"42501", -EACCES},                    /* no permission */
-	{"42", -EUCLEAN},                      /* no such table, column or function */
-	{"22", -EUCLEAN},                      /* values that a column cannot hold */
-	{"23", -EUCLEAN},                      /* a constraint that is not ours */
-	{"XX001", -EUCLEAN},                   /* a damaged page */
-	{"XX002", -EUCLEAN},                   /* a damaged index */
-	{"57P", -ECONNRESET},                  /* the server ends */
+	{"TW001", -ESTALE},   /* the session is over */
+	{"TW002", -ENOTSUP},  /* the schema has another version */
+	{"3D", -ENOENT},      /* the database */
+	{"3F", -ENOENT},      /* the schema */
+	{"40", -EAGAIN},      /* a deadlock, a serialization */
+	{"55P03", -EAGAIN},   /* a lock was not available */
+	{"57014", -EAGAIN},   /* a statement took too long */
+	{"53100", -ENOSPC},   /* the disk is full */
+	{"53", -EAGAIN},      /* no memory, or too many connections */
+	{"54", -EMSGSIZE},    /* an array or a row that is too large */
+	{"25006", -EROFS},    /* a transaction that may only read */
+	{"42501", -EACCES},   /* no permission */
+	{"42", -EUCLEAN},     /* no such table, column or function */
+	{"22", -EUCLEAN},     /* values that a column cannot hold */
+	{"23", -EUCLEAN},     /* a constraint that is not ours */
+	{"XX001", -EUCLEAN},  /* a damaged page */
+	{"XX002", -EUCLEAN},  /* a damaged index */
+	{"57P", -ECONNRESET}, /* the server ends */
 	{"08", -ECONNRESET},
 };
 

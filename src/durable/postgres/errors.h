@@ -23,12 +23,17 @@ int twi_postgres_connect_error(const char *address);
  *
  *     -ECONNRESET  the connection is lost; the statement was done or not
  *     -ESTALE      the session is over
- *     -EAGAIN      the statement was not done, and may be tried again
+ *     -EAGAIN      a passing cause, such as a deadlock; the statement may be tried again
+ *     -ENOSPC      the server's disk is full
+ *     -EMSGSIZE    an array or a row is too large
+ *     -EACCES      no permission
+ *     -EROFS       the transaction may only read
  *     -EUCLEAN     the tables have the wrong form
  *     -ENOENT      the schema or the database is gone
+ *     -ENOTSUP     the schema has a version that does not serve this library
  *     -EIO         anything else
  *
- * After -ENOSPC, -EMSGSIZE, -EACCES and -EROFS the statement was not done, either.
+ * After -EAGAIN, -ENOSPC, -EMSGSIZE, -EACCES and -EROFS the statement was not done.
  */
 int twi_postgres_error(const PGconn *connection, const PGresult *result);
 

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tickwheel/durable_postgres.h>
 
 bool twi_postgres_name_right(const char *name)
 {
@@ -40,116 +39,26 @@ static int number_ask(PGconn *connection, const char *schema, const char *text, 
 	return error;
 }
 
-int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns)
+int twi_postgres_schema_version(PGconn *connection, const char *name, int64_t wait_ns, int *ret)
 {
-	int found = 0,
-	    error = number_ask(connection, name, "SELECT 1 FROM pg_namespace WHERE nspname = '@'",
-			       wait_ns, &found);
+	int error = number_ask(connection, name, "SELECT 1 FROM pg_namespace WHERE nspname = '@'",
+			       wait_ns, ret);
 
 	if (error != 0)
 		return error == -ENODATA ? -ENOENT : error;
-	error = number_ask(connection, name, "SELECT version FROM @.meta", wait_ns, &found);
+	error = number_ask(connection, name, "SELECT version FROM @.meta", wait_ns, ret);
+	return error == -ENODATA ? -EUCLEAN : error;
+}
+
+int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns)
+{
+	int found = 0, serves = TWI_POSTGRES_VERSION + 1;
+	int error = twi_postgres_schema_version(connection, name, wait_ns, &found);
+
+	/* A later version says which libraries it still serves. */
+	if (error == 0 && found > TWI_POSTGRES_VERSION)
+		error = number_ask(connection, name, "SELECT serves FROM @.meta", wait_ns, &serves);
 	if (error != 0)
-		return error == -ENODATA ? -EUCLEAN : error;
-	return found == TWI_POSTGRES_VERSION ? 0 : -ENOTSUP;
-}
-
-/* Writes each line of schema.sql, with the name of the schema instead of its mark. */
-static void lines_write(const char *schema, tw_durable_postgres_write *write, void *context)
-{
-	static const char mark[] = "@schema@";
-
-	for (const char *const *line = twi_postgres_schema; *line != NULL; line++) {
-		const char *at = *line, *next;
-
-		while ((next = strstr(at, mark)) != NULL) {
-			write(context, at, (size_t)(next - at));
-			write(context, schema, strlen(schema));
-			at = next + sizeof mark - 1;
-		}
-		write(context, at, strlen(at));
-	}
-}
-
-int tw_durable_postgres_sql(const char *schema, tw_durable_postgres_write *write, void *context)
-{
-	if (!twi_postgres_name_right(schema) || write == NULL)
-		return -EINVAL;
-	lines_write(schema, write, context);
-	return 0;
-}
-
-struct text {
-	char *at;
-	size_t bytes, room;
-	bool failed;
-};
-
-static void text_add(void *to, const char *bytes, size_t count)
-{
-	struct text *text = to;
-
-	if (text->room - text->bytes <= count) {
-		size_t room = 2 * (text->room + count + 1);
-		char *at = text->failed ? NULL : realloc(text->at, room);
-
-		text->failed = at == NULL;
-		if (at == NULL)
-			return;
-		text->at = at;
-		text->room = room;
-	}
-	memcpy(text->at + text->bytes, bytes, count);
-	text->bytes += count;
-}
-
-static void text_adds(struct text *text, const char *words)
-{
-	text_add(text, words, strlen(words));
-}
-
-/*
- * Makes the schema. Several processes may try at once, so the transaction takes a lock until its
- * end.
- */
-static int schema_make(PGconn *connection, const char *schema)
-{
-	struct text text = {.at = NULL};
-	PGresult *result;
-	int error = 0;
-
-	text_adds(&text, "BEGIN; SELECT pg_advisory_xact_lock(8390876205174681446);");
-	lines_write(schema, text_add, &text);
-	text_adds(&text, "COMMIT;");
-	text_add(&text, "", 1);
-	if (text.failed) {
-		free(text.at);
-		return -ENOMEM;
-	}
-	result = PQexec(connection, text.at);
-	free(text.at);
-	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		error = twi_postgres_error(connection, result);
-	PQclear(result);
-	if (error != 0)
-		PQclear(PQexec(connection, "ROLLBACK"));
-	return error;
-}
-
-int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema)
-{
-	int error, made;
-
-	if (connection == NULL || !twi_postgres_name_right(schema) ||
-	    PQtransactionStatus(connection) != PQTRANS_IDLE)
-		return -EINVAL;
-	error = twi_postgres_schema_look(connection, schema, TWI_POSTGRES_NEVER);
-	if (error != -ENOENT)
 		return error;
-	made = schema_make(connection, schema);
-	if (made == 0)
-		return 0;
-	/* Another process may have made the schema meanwhile. */
-	error = twi_postgres_schema_look(connection, schema, TWI_POSTGRES_NEVER);
-	return error == -ENOENT ? made : error;
+	return found == TWI_POSTGRES_VERSION || serves <= TWI_POSTGRES_VERSION ? 0 : -ENOTSUP;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables and functions in the server (schema.sql). */
+/* The tables and functions in the server (schema.sql, functions.sql). */
 #ifndef TWI_DURABLE_POSTGRES_SCHEMA_H
 #define TWI_DURABLE_POSTGRES_SCHEMA_H
 
@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 enum {
-	TWI_POSTGRES_VERSION = 1,
+	TWI_POSTGRES_VERSION = 2,
 	TWI_POSTGRES_NAME_MAX = 32,
 };
 
-/* The lines of schema.sql, and NULL. embed.py makes them when the library is built. */
+/* The lines of the files of these names, and NULL. embed.py makes them when the library is built. */
 extern const char *const twi_postgres_schema[];
+extern const char *const twi_postgres_functions[];
+extern const char *const twi_postgres_upgrade_1[];
 
 /*
  * Returns whether a name has 1 to 32 characters of a-z, 0-9 and '_'. It becomes part of SQL texts,
@@ -22,9 +24,15 @@ extern const char *const twi_postgres_schema[];
 bool twi_postgres_name_right(const char *name);
 
 /*
- * Checks the schema. Returns 0, -ENOENT if there is none, -ENOTSUP if it has another version,
- * -EUCLEAN if it is not ours, or a code of errors.h. `wait_ns` limits each of two queries, as in
- * ask.h.
+ * Reads the version of the schema. Returns 0, -ENOENT if there is none, -EUCLEAN if it is not ours,
+ * or a code of errors.h. `wait_ns` limits each of two queries, as in ask.h.
+ */
+int twi_postgres_schema_version(PGconn *connection, const char *name, int64_t wait_ns, int *ret);
+
+/*
+ * Checks that this library can use the schema: it has the library's version, or a later one that
+ * serves it. Returns 0, -ENOTSUP, or a code of twi_postgres_schema_version. `wait_ns` limits each
+ * of three queries.
  */
 int twi_postgres_schema_look(PGconn *connection, const char *name, int64_t wait_ns);
 

@@ -19,7 +19,8 @@
 
 /* '@' stands for the name of the schema. */
 static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
-	[TWI_POSTGRES_SESSION_BEGIN] = "SELECT @.session_begin($1, $2), @.now_ns()",
+	/* 2 is the version of the schema that this library knows. */
+	[TWI_POSTGRES_SESSION_BEGIN] = "SELECT @.session_begin($1, $2, 2), @.now_ns()",
 	[TWI_POSTGRES_SESSION_END] = "SELECT @.session_end($1)",
 	[TWI_POSTGRES_BEAT] = "SELECT * FROM @.session_beat($1, $2)",
 	[TWI_POSTGRES_RESERVE] =

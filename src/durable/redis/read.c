@@ -129,8 +129,10 @@ static int places_give(struct twi_redis *store, const redisReply *places, size_t
 }
 
 /*
- * Reads the places behind the place `after`, in order. There may be more than `most`. The caller
- * frees them.
+ * Reads at least `most` places behind the place `after` (NULL: from the beginning) up to
+ * `until_ns`, or all if there are fewer, and sorts them. The result may have more than `most`: the
+ * script returns all timers with the deadline of the last one, because only the sort here orders
+ * equal deadlines. The caller frees `*ret`.
  */
 static int places_read(struct twi_redis *store, const char *after, int64_t until_ns, size_t most,
 		       redisReply **ret)

@@ -18,6 +18,17 @@ static uint64_t paused_kinds(const struct tw_durable *set)
 	return count;
 }
 
+/* RELAXED, all: counters, each on its own. */
+static uint64_t scheduled(const struct tw_durable *set)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < TWI_DURABLE_LANES; i++)
+		count += twi_load_relaxed(&set->lanes[i].scheduled) +
+			 twi_load_relaxed(&set->fresh_lanes[i].scheduled);
+	return count;
+}
+
 /* RELAXED, all: each counter is a number of its own. */
 int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *ret_stats,
 			 size_t size)
@@ -32,7 +43,7 @@ int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *re
 	if (size > TWI_STRUCT_BYTES_MAX)
 		return -E2BIG;
 	stats = (struct tw_durable_stats){
-		.scheduled = twi_load_relaxed(&durable->scheduled),
+		.scheduled = scheduled(durable),
 		.absorbed = twi_load_relaxed(&durable->shown[TWI_SHOWN_ABSORBED]),
 		.stored = twi_load_relaxed(&durable->shown[TWI_SHOWN_STORED]),
 		.unknown = twi_load_relaxed(&durable->shown[TWI_SHOWN_UNKNOWN]),

@@ -202,7 +202,7 @@ void scene_settle(void)
 		bool more = twi_io_step(scene.set);
 
 		if (tw_engine_poll(scene.engine, 0) > 0 || more || scene.ack_count != acks ||
-		    !twi_handover_empty(&scene.set->staging))
+		    twi_load_relaxed(&scene.set->staged_bytes) != 0)
 			idle = 0;
 		else
 			idle++;

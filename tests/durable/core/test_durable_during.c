@@ -256,7 +256,7 @@ Test(durable_during, requests_behind_a_held_timer_keep_their_order, .init = scen
 	hold_it();
 	move_to(one, 200 * SECOND, &mine);
 	move_to(one, 300 * SECOND, &other);
-	(void)scene_schedule(&plain, SECOND, "b");
+	(void)keyed("b", SECOND, NULL);
 	for (int i = 0; i < 3; i++)
 		(void)twi_io_step(scene.set);
 	check_int(scene.ack_count, 1);

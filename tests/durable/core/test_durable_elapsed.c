@@ -423,7 +423,7 @@ Test(durable_elapsed, one_window_does_not_fill_the_other, .init = setup, .fini =
 	check_int(scene.disk->rows, 0);
 }
 
-Test(durable_elapsed, the_least_window_has_one_of_each, .init = setup, .fini = scene_end)
+Test(durable_elapsed, least_window_holds_a_timer_of_each_clock, .init = setup, .fini = scene_end)
 {
 	scene.options.near_max = 1;
 	scene_open();
@@ -497,7 +497,8 @@ Test(durable_elapsed, a_clock_that_is_out_of_range_is_damaged, .init = setup, .f
 	scene.set = NULL;
 }
 
-Test(durable_elapsed, a_clock_that_cannot_be_kept, .init = setup, .fini = scene_end)
+Test(durable_elapsed, clock_is_stored_after_a_retry_or_fails_the_set, .init = setup,
+     .fini = scene_end)
 {
 	scene_open();
 	scene.disk->clock_fault = -EAGAIN;

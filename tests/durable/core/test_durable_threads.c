@@ -177,6 +177,55 @@ Test(durable_threads, callers_commits_and_runs_at_once)
 	check_int(atomic_load(&failures), 0);
 }
 
+/* All timers of the next test have this deadline. So a thread knows the place of each id. */
+#define FAR_NS INT64_C(4000000000000000000)
+
+static _Atomic uint64_t offered[THREADS];
+
+static void *far_caller(void *arg)
+{
+	struct tw_durable_spec spec = {
+		.size = sizeof spec,
+		.flags = TW_DURABLE_AT,
+		.kind = &kind,
+		.due_ns = FAR_NS,
+		.context = &scheduled,
+	};
+	unsigned long each = slowed(EACH);
+	uintptr_t number = (uintptr_t)arg;
+	struct tw_durable_id id;
+
+	for (unsigned long i = 0; i < each; i++) {
+		while (tw_durable_schedule(set, &spec, &id) == -EAGAIN)
+			continue;
+		atomic_fetch_add(&scheduled, 1);
+		atomic_store(&offered[number], id.serial);
+		/* Cancels its own timer, or that of another thread, which may cancel it too. */
+		id.serial = atomic_load(&offered[(number + i % 2) % THREADS]);
+		if (id.serial != 0 && tw_durable_cancel(set, id, NULL) == TW_DURABLE_ABSORBED)
+			atomic_fetch_add(&cancelled, 1);
+		if (i % 512 == 5 && tw_durable_flush(set, TW_NEVER) != 0)
+			atomic_fetch_add(&failures, 1);
+	}
+	return NULL;
+}
+
+Test(durable_threads, cancels_by_other_threads_are_acknowledged_once)
+{
+	pthread_t threads[THREADS];
+
+	open_all();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		check_int(pthread_create(&threads[i], NULL, far_caller, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		check_int(pthread_join(threads[i], NULL), 0);
+	check_int(tw_durable_flush(set, TW_NEVER), 0);
+	check_int(atomic_load(&acked), atomic_load(&scheduled));
+	check_int(atomic_load(&absorbed), atomic_load(&cancelled));
+	close_all();
+	check_int(atomic_load(&failures), 0);
+}
+
 Test(durable_threads, a_flush_waits_for_what_was_staged_and_finds_see_it)
 {
 	struct tw_durable_info info = {.size = sizeof info}, dead[4] = {{.size = sizeof dead[0]}};

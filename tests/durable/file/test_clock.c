@@ -70,7 +70,7 @@ static void check_clock(const struct tw_durable_clock *wanted)
 	check_int(clock.step_ns, wanted->step_ns);
 }
 
-Test(clock, the_last_one_is_kept, .init = setup, .fini = teardown)
+Test(clock, last_stored_clock_survives_a_crash, .init = setup, .fini = teardown)
 {
 	const struct tw_durable_clock second = {"boot-2", INT64_MIN, INT64_MAX};
 	struct tw_durable_clock clock;
@@ -96,7 +96,7 @@ Test(clock, a_text_without_an_end_is_refused, .init = setup, .fini = teardown)
 	check_int(store.ops->clock(store.store, &clock), -ENOENT);
 }
 
-Test(clock, a_damaged_one_is_found, .init = setup, .fini = teardown)
+Test(clock, damaged_clock_is_reported, .init = setup, .fini = teardown)
 {
 	static const char *const damages[] = {
 		"UPDATE clock SET boot = 'boot-0'",           "UPDATE clock SET base = base + 1",

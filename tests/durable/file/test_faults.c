@@ -44,35 +44,35 @@ static void fail_everywhere(enum disk_call call, int error, bool sticky)
 	cycle_destroy(&cycle);
 }
 
-Test(faults, write_that_fails_with_eio)
+Test(faults, failed_write_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_WRITE, EIO, false);
 	fail_everywhere(DISK_WRITE, EIO, true);
 }
 
-Test(faults, write_to_a_full_disk)
+Test(faults, full_disk_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_WRITE, ENOSPC, false);
 	fail_everywhere(DISK_WRITE, ENOSPC, true);
 }
 
-Test(faults, write_that_is_short)
+Test(faults, short_write_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_WRITE, DISK_SHORT, false);
 }
 
-Test(faults, write_that_is_interrupted)
+Test(faults, interrupted_write_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_WRITE, EINTR, false);
 }
 
-Test(faults, sync_that_fails)
+Test(faults, failed_sync_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_SYNC, EIO, false);
 	fail_everywhere(DISK_SYNC, ENOSPC, true);
 }
 
-Test(faults, open_that_fails)
+Test(faults, failed_open_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_OPEN, EIO, false);
 	fail_everywhere(DISK_OPEN, EROFS, true);
@@ -80,13 +80,13 @@ Test(faults, open_that_fails)
 	fail_everywhere(DISK_OPEN, EINTR, false);
 }
 
-Test(faults, truncate_and_unlink_that_fail)
+Test(faults, failed_truncate_or_unlink_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_TRUNCATE, EIO, false);
 	fail_everywhere(DISK_UNLINK, EIO, true);
 }
 
-Test(faults, read_that_fails)
+Test(faults, failed_read_keeps_what_was_acknowledged)
 {
 	fail_everywhere(DISK_READ, EIO, false);
 	fail_everywhere(DISK_READ, DISK_SHORT, false);

@@ -33,6 +33,12 @@ def user():
     raise SystemExit(SKIP)
 
 
+def schema_text(name):
+    """Returns the SQL that makes a schema."""
+    folder = pathlib.Path(__file__).resolve().parents[3] / "src/durable/postgres"
+    return "".join((folder / file).read_text(encoding="ascii") for file in ("schema.sql", "functions.sql")).replace("@schema@", name)
+
+
 class Server:
     """settings: lines of postgresql.conf."""
 

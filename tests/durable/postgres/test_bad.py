@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from server import Server
+from server import Server, schema_text
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 from proxy import Proxy  # pylint: disable=wrong-import-position
@@ -23,11 +23,6 @@ WORKER = sys.argv[1]
 SCHEMA = "tickwheel"
 FAILED, CUT = 1, 5
 ABSENT = 5
-
-
-def schema_text():
-    text = (pathlib.Path(__file__).resolve().parents[3] / "src/durable/postgres/schema.sql").read_text(encoding="ascii")
-    return f"BEGIN; {text.replace('@schema@', SCHEMA)} COMMIT;"
 
 
 class Bad(unittest.TestCase):
@@ -42,7 +37,7 @@ class Bad(unittest.TestCase):
         subprocess.run(["rm", "-rf", str(cls.folder)], check=True)
 
     def setUp(self):
-        self.server.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; {schema_text()}")
+        self.server.sql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; BEGIN; {schema_text(SCHEMA)} COMMIT;")
         self.log = self.folder / "log"
         self.log.write_text("")
 
@@ -107,7 +102,18 @@ class Bad(unittest.TestCase):
         self.refused(errno.ENOENT)
 
     def test_a_schema_of_the_future(self):
-        self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 2")
+        self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 3, serves = 3")
+        self.refused(errno.ENOTSUP)
+
+    def test_a_schema_of_the_future_that_serves_this_library(self):
+        self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 3, serves = 2")
+        with self.worker(self.address()) as process:
+            self.wait("w open\n")
+            _, said = process.communicate("close\n", timeout=120)
+        self.assertEqual(process.returncode, 0, said)
+
+    def test_a_schema_of_the_past(self):
+        self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 1")
         self.refused(errno.ENOTSUP)
 
     def test_a_schema_of_another_program(self):
@@ -178,6 +184,11 @@ class Bad(unittest.TestCase):
     def test_a_table_that_is_altered_under_it(self):
         self.fails(f"ALTER TABLE {SCHEMA}.timer RENAME due TO deadline", errno.EUCLEAN)
         self.assertEqual(self.server.sql(f"SELECT count(*) FROM {SCHEMA}.timer"), [["10"]])
+
+    def test_a_schema_that_no_longer_serves_the_library(self):
+        """A later version may replace functions by ones that refuse."""
+        self.fails(f"CREATE OR REPLACE FUNCTION {SCHEMA}.batch_begin(s bigint, n bigint, claims boolean) RETURNS bigint LANGUAGE plpgsql AS "
+                   "$$ BEGIN RAISE EXCEPTION 'later' USING ERRCODE = 'TW002'; END $$", errno.ENOTSUP)
 
     def test_a_schema_that_is_dropped_under_it(self):
         # A claim that was under way finds its tables gone, too.

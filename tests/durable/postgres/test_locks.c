@@ -10,6 +10,8 @@
 #include "durable/postgres/ask.h"
 
 #include <signal.h>
+#include <sys/socket.h>
+#include <time.h>
 
 /* A long transaction commits a row whose deadline is before those that were claimed meanwhile. */
 Test(locks, a_row_that_is_committed_late_is_claimed, .init = bench_make, .fini = bench_end)
@@ -86,8 +88,8 @@ Test(locks, a_batch_reads_no_old_versions_of_its_session, .init = bench_make, .f
 
 	PQclear(PQexec(holder, "BEGIN ISOLATION LEVEL REPEATABLE READ"));
 	PQclear(PQexec(holder, "SELECT count(*) FROM pg_class"));
-	bench_sql("INSERT INTO @.session (id, name) VALUES (7, ''); INSERT INTO @.beat VALUES (7, "
-		  "@.now_ns() + 3600000000000)");
+	bench_sql("INSERT INTO @.session (id, name, version) VALUES (7, '', 2); INSERT INTO "
+		  "@.beat VALUES (7, @.now_ns() + 3600000000000)");
 	bench_sql("SET enable_seqscan = off");
 	bench_sql("DO $$ BEGIN FOR i IN 1..500 LOOP PERFORM @.batch_begin(7, i, false); COMMIT; "
 		  "END LOOP; END $$");
@@ -129,4 +131,25 @@ Test(locks, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench
 	check_true(twi_postgres_ask(connection, "SELECT 7", SECOND / 10) == NULL);
 	check_int(kill(PQbackendPID(connection), SIGCONT), 0);
 	PQfinish(connection);
+}
+
+/* The connection for heartbeats is cut while a statement waits: that must not become a loop without a wait. */
+Test(locks, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make, .fini = bench_end)
+{
+	struct twi_postgres *store;
+	PGresult *result;
+	clock_t begin;
+
+	bench_open(0);
+	store = bench.stores[0].store;
+	check_true(!store->link.beat_waits);
+	check_int(shutdown(PQsocket(store->link.beats), SHUT_RDWR), 0);
+	bench_sql("BEGIN");
+	bench_sql("LOCK TABLE @.timer IN ACCESS EXCLUSIVE MODE");
+	check_int(PQsendQuery(bench_postgres.connection, "SELECT pg_sleep(0.5); COMMIT"), 1);
+	begin = clock();
+	check_int(bench_find(0, 1), -ENOENT);
+	check_at_most((int64_t)(clock() - begin) * 1000 / CLOCKS_PER_SEC, 30);
+	while ((result = PQgetResult(bench_postgres.connection)) != NULL)
+		PQclear(result);
 }

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "shared"))
 from machines import PLACE, Machines as Base  # noqa: E402
-from server import Server  # noqa: E402
+from server import Server, schema_text  # noqa: E402
 
 # Records each end of a session in the middle of a run.
 WATCH = f"""
@@ -26,17 +26,12 @@ WHEN (OLD.session <> 0 AND NEW.session = 0 AND OLD.started AND NEW.open) EXECUTE
 """
 
 
-def schema_text():
-    text = (pathlib.Path(__file__).resolve().parents[3] / "src/durable/postgres/schema.sql").read_text(encoding="ascii")
-    return text.replace("@schema@", PLACE)
-
-
 class Machines(Base, unittest.TestCase):
     has_effects = True
 
     def server_start(self):
         server = Server().start()
-        server.sql(f"BEGIN; {schema_text()} {WATCH} COMMIT;")
+        server.sql(f"BEGIN; {schema_text(PLACE)} {WATCH} COMMIT;")
         return server
 
     def socket(self, folder):

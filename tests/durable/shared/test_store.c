@@ -189,7 +189,7 @@ Test(store, a_move_frees_the_timer_or_keeps_it, .init = bench_make, .fini = benc
 	check_int(bench_do(1, &op), TW_DURABLE_ABSENT);
 }
 
-Test(store, dead_letters, .init = bench_make, .fini = bench_end)
+Test(store, dead_letter_is_revived_once_or_dropped_once, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op op;
 

@@ -19,12 +19,12 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tests/durable/postgres"))
-from server import Server  # pylint: disable=wrong-import-position
+from server import Server, schema_text  # pylint: disable=wrong-import-position
 
 TOOL = sys.argv[1]
 GOOD, NOT, USAGE, TROUBLE = range(4)
 SCHEMA = "tickwheel"
-TEXT = (ROOT / "src/durable/postgres/schema.sql").read_text(encoding="ascii").replace("@schema@", SCHEMA)
+TEXT = schema_text(SCHEMA)
 HOUR = 3600 * 10**9
 FAR = 2000000000 * 10**9
 # Makes two kinds with a gap in their numbers, free and claimed timers, one that runs, one that is due before
@@ -33,7 +33,7 @@ FILL = f"""
 INSERT INTO {SCHEMA}.kind (name) VALUES ('mail'), ('lost'), ('retry.x');
 DELETE FROM {SCHEMA}.kind WHERE name = 'lost';
 UPDATE {SCHEMA}.meta SET serial = 100, session = 7;
-INSERT INTO {SCHEMA}.session (id, name, pid) VALUES (7, 'web "1"', 4242);
+INSERT INTO {SCHEMA}.session (id, name, pid, version) VALUES (7, 'web "1"', 4242, 2);
 INSERT INTO {SCHEMA}.beat VALUES (7, {SCHEMA}.now_ns() + 3600000000000);
 INSERT INTO {SCHEMA}.timer (serial, place, due, attempt, session, version, kind, started, open, key, payload) VALUES
   (1, {FAR // (64 * 10**9)}, {FAR}, 0, 0, 5, 1, false, false, 'order-1', 'pay'),
@@ -195,11 +195,11 @@ class Tool(unittest.TestCase):
     self.assertIn("PostgreSQL: ", self.trouble("list", address="host=/nonexistent"))
     self.assertIn("the schema absent: there is no such schema", self.trouble("--schema", "absent", "list"))
     self.assertIn("Invalid argument", self.trouble("--schema", "a; DROP", "list"))
-    self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 2")
+    self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 3, serves = 3")
     self.assertIn("it has another version", self.trouble("list"))
     self.server.sql(f"DELETE FROM {SCHEMA}.meta")
     self.assertIn("not a schema of durable timers", self.trouble("list"))
-    self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 1; INSERT INTO {SCHEMA}.meta VALUES (true, 1, 1, 0); ALTER TABLE {SCHEMA}.timer DROP COLUMN key")
+    self.server.sql(f"UPDATE {SCHEMA}.meta SET version = 2; INSERT INTO {SCHEMA}.meta VALUES (true, 2, 1, 0, 2); ALTER TABLE {SCHEMA}.timer DROP COLUMN key")
     self.assertIn('column "key" does not exist', self.trouble("list"))
 
 

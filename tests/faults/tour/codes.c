@@ -27,7 +27,7 @@ static const struct {
 	uint32_t codes;
 } calls[CALLS] = {
 	[CALL_OPTIONS_INIT] = {"tw_options_init", CODE_EINVAL | CODE_E2BIG},
-	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG | CODE_EOPNOTSUPP},
+	[CALL_CREATE] = {"tw_engine_create", CODE_EINVAL | CODE_ERANGE | CODE_ENOMEM | CODE_EBUSY | CODE_EDEADLK | CODE_E2BIG | CODE_EOPNOTSUPP},
 	[CALL_START] = {"tw_engine_start", CODE_EINVAL | CODE_ESHUTDOWN | CODE_ECHILD | MAKES_THREAD},
 	[CALL_STOP] = {"tw_engine_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},
 	[CALL_DESTROY] = {"tw_engine_destroy", CODE_EBUSY | CODE_EDEADLK},
@@ -96,7 +96,7 @@ static const struct {
 	[CALL_ALLOCATOR_SET] = {"tw_memory_allocator_set", CODE_EINVAL},
 	[CALL_RESERVE] = {"tw_memory_reserve", CODE_ENOMEM},
 	[CALL_REINIT] = {"tw_fork_reinit", CODE_EINVAL | CODE_ENOMEM | CODE_ESHUTDOWN | CODE_EBUSY | CODE_EPERM | CODE_EDEADLK | CODE_EOPNOTSUPP},
-	[CALL_FORK_HANDLERS] = {"tw_fork_handlers_enable", CODE_ENOMEM | CODE_EPERM},
+	[CALL_FORK_HANDLERS] = {"tw_fork_handlers_enable", 0},
 	[CALL_FORK_GENERATION] = {"tw_fork_generation", 0},
 	[CALL_KEYED_OPTIONS_INIT] = {"tw_keyed_options_init", CODE_EINVAL | CODE_E2BIG},
 	[CALL_KEYED_CREATE] = {"tw_keyed_create", CODE_EINVAL | CODE_ECHILD | CODE_E2BIG | MAKES_THREAD},
@@ -120,7 +120,7 @@ static const struct {
 	[CALL_RETRY_DELAY] = {"tw_retry_delay", CODE_EINVAL | CODE_ERANGE | CODE_E2BIG},
 	[CALL_RETRY_OWNS] = {"tw_retry_owns", 0},
 	[CALL_GROUP_OPTIONS_INIT] = {"tw_group_options_init", CODE_EINVAL | CODE_E2BIG},
-	[CALL_GROUP_CREATE] = {"tw_group_create", CODE_EINVAL | CODE_ERANGE | CODE_EBUSY | CODE_ECHILD | CODE_E2BIG | CODE_EOPNOTSUPP | MAKES_THREAD},
+	[CALL_GROUP_CREATE] = {"tw_group_create", CODE_EINVAL | CODE_ERANGE | CODE_EBUSY | CODE_EDEADLK | CODE_E2BIG | CODE_EOPNOTSUPP | MAKES_THREAD},
 	[CALL_GROUP_STOP] = {"tw_group_stop", CODE_EINVAL | CODE_ETIMEDOUT | CODE_EDEADLK | CODE_ECHILD},
 	[CALL_GROUP_DESTROY] = {"tw_group_destroy", CODE_EBUSY | CODE_EDEADLK},
 	[CALL_GROUP_ENGINES] = {"tw_group_engines", CODE_EINVAL},

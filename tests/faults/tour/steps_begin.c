@@ -99,12 +99,7 @@ static void step_fork(void)
 	tour_exactly(CALL_REINIT, tw_fork_reinit(NULL, TW_REINIT_KEEP), 0);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, TW_REINIT_KEEP), -EBUSY);
 	tour_exactly(CALL_REINIT, tw_fork_reinit(tour.real, UINT64_MAX), -EINVAL);
-	/*
-	 * The handlers are not enabled if a test forks at the library's test points: a fork would
-	 * then wait for threads that are stopped inside liburcu's locks.
-	 */
-	if (tour.plan->publish == NULL)
-		(void)tour_code(CALL_FORK_HANDLERS, 0, tw_fork_handlers_enable());
+	tour_exactly(CALL_FORK_HANDLERS, tw_fork_handlers_enable(), 0);
 }
 
 void step_create(void)

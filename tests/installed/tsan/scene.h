@@ -137,9 +137,8 @@ struct scene_thread {
 };
 
 /*
- * The main function of a scene's thread. It attaches before anything else, and stays until the end.
- * Its first and last use of the library take a lock of liburcu, which would order more than the
- * scene tests.
+ * The main function of a scene's thread. It attaches before anything else, and stays until the end,
+ * because its first and last use of the library could order more than the scene tests.
  */
 static inline void *scene_thread_body(void *argument)
 {

@@ -106,7 +106,7 @@ Test(batch, deadlines_of_the_engines_time)
 
 /* In real time. The thousands of items must share one reading of the clock, so their deadlines
  * are equal. */
-Test(batch, one_reading_of_the_clock)
+Test(batch, items_share_one_reading_of_the_clock)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
 	struct tw_handle *handles = array_make(MANY, sizeof *handles);
@@ -199,7 +199,7 @@ Test(batch, a_bad_item_is_rejected_alone)
 	fixture_close(&fixture);
 }
 
-Test(batch, what_is_rejected_as_a_whole)
+Test(batch, wrong_arguments_reject_the_whole_batch)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;
@@ -228,7 +228,7 @@ Test(batch, what_is_rejected_as_a_whole)
 	check_int(runs, 0);
 }
 
-Test(batch, the_limit_takes_what_fits)
+Test(batch, limit_accepts_as_many_items_as_fit)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;

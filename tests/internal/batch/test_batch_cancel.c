@@ -203,7 +203,7 @@ Test(batch_cancel, each_engine_counts_its_own_cancels)
 	check_int(runs, 0);
 }
 
-Test(batch_cancel, what_is_rejected_as_a_whole)
+Test(batch_cancel, wrong_arguments_reject_the_whole_batch)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -401,7 +401,7 @@ Test(batch_cancel, second_handle_is_stale_if_a_finaliser_schedules)
 	fixture_close(&fixture);
 }
 
-Test(batch_cancel, a_finaliser_that_cancels_the_next)
+Test(batch_cancel, finaliser_may_cancel_the_next_handle)
 {
 	struct fixture fixture;
 	struct tw_handle handles[FEW];
@@ -447,7 +447,7 @@ static void *cancel_and_end(void *argument)
 	return argument;
 }
 
-Test(batch_cancel, a_finaliser_that_ends_its_thread)
+Test(batch_cancel, finaliser_that_ends_its_thread_leaves_later_handles)
 {
 	static const struct tw_kind ending = TW_KIND(on_final_run, on_end_thread);
 	struct fixture fixture;

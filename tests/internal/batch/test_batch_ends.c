@@ -112,7 +112,7 @@ static void *schedule_cancelled(void *argument)
  * Otherwise it would end inside its section, and other threads would wait for that section for
  * ever.
  */
-Test(batch_ends, a_thread_that_is_cancelled_meanwhile)
+Test(batch_ends, cancelled_thread_ends_after_the_call)
 {
 	static const struct tw_allocator allocator = {.allocate = cancellable_allocate,
 						      .release = cancellable_release};

@@ -147,7 +147,7 @@ Test(id_wrap, of_a_periodic_timeout)
 	fixture_close(&fixture);
 }
 
-Test(id_wrap, no_memory)
+Test(id_wrap, schedule_without_memory_leaves_the_id)
 {
 	enum { MOST = 100000 };
 	static const struct tw_period each = TW_PERIOD_RATE(NS_PER_S);

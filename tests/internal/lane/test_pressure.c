@@ -63,6 +63,7 @@ static void *cancel_far(void *argument)
 
 	thread->far = TWI_LANES;
 	thread->lane = TWI_LANE_SHARED;
+	thread->presence = NULL;
 	thread->pin = NULL;
 	return cancel_each(argument);
 }

@@ -50,7 +50,7 @@ Test(scope_slots, stay_within_twice_the_members)
 }
 
 /* Cancels random timeouts and schedules others, while the rest of the members stay pending. */
-Test(scope_slots, random_lives)
+Test(scope_slots, random_lives_use_few_slots)
 {
 	static struct tw_handle handle[LIVE_MOST];
 	uint64_t random = 1, most = 0, now = 0;
@@ -81,7 +81,7 @@ Test(scope_slots, random_lives)
 }
 
 /* Timeouts that expire must also free their slots. */
-Test(scope_slots, expired_members)
+Test(scope_slots, expired_members_free_their_slots)
 {
 	struct tw_scope *scope;
 	struct fixture fixture;

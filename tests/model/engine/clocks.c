@@ -100,19 +100,22 @@ static void one_made(void)
 	MODEL_CHECK((made[0] == 0) + (made[1] == 0) == 1);
 }
 
-MODEL_HARNESS(clock_attach, .proves = "a clock is moved while an engine is made and freed",
+MODEL_HARNESS(clock_attach,
+	      .proves = "a thread may move a clock while another creates and destroys an engine",
 	      .setup = make_clock, .thread = {create_and_destroy, set_clock}, .preemptions = 2,
 	      .weak = 1, .random_runs = 300);
-MODEL_HARNESS(clock_detach, .proves = "a clock is moved while its engine is freed",
+MODEL_HARNESS(clock_detach, .proves = "a thread may move a clock while its engine is destroyed",
 	      .setup = make_engine, .thread = {destroy, set_clock}, .preemptions = 3, .weak = 2,
 	      .random_runs = 300);
-MODEL_HARNESS(clock_two, .proves = "one clock given to two creates serves one of them",
+MODEL_HARNESS(clock_two,
+	      .proves = "if two creates get one virtual clock, only one of them succeeds",
 	      .setup = make_clock, .thread = {create, create}, .finish = one_made, .preemptions = 2,
 	      .weak = 1, .random_runs = 300);
-MODEL_HARNESS(clock_again, .proves = "an engine takes the clock that another one gives back",
+MODEL_HARNESS(clock_again,
+	      .proves = "an engine may take a clock as soon as another engine has left it",
 	      .setup = make_engine, .thread = {destroy, create_and_destroy}, .preemptions = 2,
 	      .weak = 1, .random_runs = 300);
-MODEL_HARNESS(clock_free, .proves = "a clock is freed after its engine has left it",
+MODEL_HARNESS(clock_free, .proves = "a clock may be freed when its engine has left it",
 	      .setup = make_engine, .thread = {destroy, destroy_clock}, .preemptions = 2, .weak = 2,
 	      .random_runs = 300);
 
@@ -137,7 +140,7 @@ static void destroy_mine(void)
 	MODEL_CHECK(tw_engine_destroy(engines[model_self() - 1]) == 0);
 }
 
-MODEL_HARNESS(clock_shared, .proves = "a clock of two engines is freed after both have left it",
+MODEL_HARNESS(clock_shared, .proves = "a clock of two engines may be freed when both have left it",
 	      .setup = make_shared, .thread = {destroy_mine, destroy_mine, destroy_clock},
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
 
@@ -189,11 +192,12 @@ static void compute_deadline(void)
 	}
 }
 
-MODEL_HARNESS(tsc_deadline, .proves = "a deadline is computed from a sample that is whole",
+MODEL_HARNESS(tsc_deadline, .proves = "a deadline is computed from one complete sample",
 	      .setup = make_tsc, .thread = {read_and_tell, compute_deadline}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
 
-MODEL_HARNESS(tsc_sample, .proves = "a sample is read whole, and no reading is behind one before",
+MODEL_HARNESS(tsc_sample,
+	      .proves = "a sample is read completely, and no reading is less than an earlier one",
 	      .setup = make_tsc, .thread = {read_and_tell, read_and_tell}, .preemptions = 3,
 	      .weak = 2, .random_runs = 300);
 
@@ -222,7 +226,7 @@ static void read_ahead_and_tell(void)
 	}
 }
 
-MODEL_HARNESS(tsc_fall, .proves = "a clock that falls back does not step back",
+MODEL_HARNESS(tsc_fall, .proves = "readings do not go back when the time stamp counter falls back",
 	      .setup = make_tsc_ahead, .thread = {read_ahead_and_tell, read_ahead_and_tell},
 	      .preemptions = 3, .weak = 2, .random_runs = 300);
 
@@ -258,6 +262,6 @@ static void use_allocator(void)
 	MODEL_CHECK(of_now->allocate != NULL && of_now->release != NULL);
 }
 
-MODEL_HARNESS(hooks, .proves = "hooks of the process are whole when they are called",
+MODEL_HARNESS(hooks, .proves = "a hook of the process is called only when it is completely set",
 	      .thread = {set_hooks, use_log, use_allocator}, .preemptions = 3, .weak = 2,
 	      .random_runs = 300);

@@ -64,8 +64,9 @@ static void check_wished(void)
 	world_close();
 }
 
-MODEL_HARNESS(default_first, .proves = "two first calls get the same engine", .setup = open_threads,
-	      .thread = {ask, ask}, .finish = check_one, .preemptions = 1, .weak = 1);
-MODEL_HARNESS(default_wish, .proves = "an engine has the options that were accepted",
+MODEL_HARNESS(default_first, .proves = "two first calls return the same engine",
+	      .setup = open_threads, .thread = {ask, ask}, .finish = check_one, .preemptions = 1,
+	      .weak = 1);
+MODEL_HARNESS(default_wish, .proves = "the engine has the options that were accepted",
 	      .setup = open_threads, .thread = {ask, wish}, .finish = check_wished,
 	      .preemptions = 1, .weak = 1);

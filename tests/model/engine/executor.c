@@ -229,23 +229,26 @@ static void cancel_any(void)
 	one.outcome = tw_cancel(one.handle);
 }
 
-MODEL_HARNESS(requeue_cancel, .proves = "cancel against a rejection: done, or pending again",
+MODEL_HARNESS(requeue_cancel,
+	      .proves = "cancel and a rejection: the timeout is cancelled, or pending again",
 	      .setup = open_requeue, .thread = {cancel, turn}, .finish = cancelled_or_pending,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(requeue_wait, .proves = "cancel and wait against a rejection: cancelled in the end",
+MODEL_HARNESS(requeue_wait, .proves = "cancel_wait and a rejection: the wait ends with a cancel",
 	      .setup = open_requeue, .thread = {cancel_wait, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(requeue_chain, .proves = "the same of a periodic timeout: no further run, one end",
+MODEL_HARNESS(requeue_chain,
+	      .proves = "cancel and a rejected run of a chain: no further run, one end",
 	      .setup = open_requeue_chain, .thread = {cancel_wait, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(requeue_reschedule,
-	      .proves = "a later deadline against a rejection: it holds, or was too late",
+	      .proves = "reschedule and a rejection: the time holds, or it was too late",
 	      .setup = open_requeue, .thread = {move, turn}, .finish = moved, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(requeue_stop, .proves = "stop against a rejection: handed back once",
+MODEL_HARNESS(requeue_stop, .proves = "stop and a rejection: the timeout is handed back once",
 	      .setup = open_requeue_worker, .thread = {stop}, .worker = world_work,
 	      .finish = unexpired, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(drop_cancel, .proves = "cancel against a drop: one of the two ends it, as told",
+MODEL_HARNESS(drop_cancel,
+	      .proves = "cancel and a drop: one of them ends the timeout, as the code says",
 	      .setup = open_drop, .thread = {cancel_any, turn}, .finish = dropped_or_cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -305,6 +308,7 @@ static void all_taken(void)
 	MODEL_CHECK(taken[0] == 2 && taken[1] == 2 && twi_handover_empty(&handover));
 }
 
-MODEL_HARNESS(handover, .proves = "batches of two workers to one thread: each once, in their order",
+MODEL_HARNESS(handover,
+	      .proves = "batches that two workers hand over to one thread come once and in order",
 	      .thread = {push_first, push_second, take_twice}, .finish = all_taken,
 	      .preemptions = 2, .weak = 1, .random_runs = 2000);

@@ -199,37 +199,41 @@ static void close_it(void)
 	world_close();
 }
 
-MODEL_HARNESS(sleep_clock, .proves = "the worker's sleep against a clock that is moved",
-	      .setup = open_soon, .thread = {set_clock}, .worker = world_work,
-	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_schedule, .proves = "the worker's sleep against the first that is scheduled",
+MODEL_HARNESS(sleep_clock, .proves = "a moved clock wakes the sleeping worker", .setup = open_soon,
+	      .thread = {set_clock}, .worker = world_work, .finish = ran_by_itself,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(sleep_schedule, .proves = "the first schedule wakes the sleeping worker",
 	      .setup = open_starting, .thread = {schedule}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_again, .proves = "the sleep ends for what the turn before it has scheduled",
+MODEL_HARNESS(sleep_again,
+	      .proves = "the worker's sleep ends for a timeout that its last turn has scheduled",
 	      .setup = open_real, .thread = {schedule_again}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_last_turn, .proves = "a callback of the turn before the sleep schedules",
+MODEL_HARNESS(sleep_last_turn,
+	      .proves = "a callback in the last turn before the sleep may schedule",
 	      .setup = open_starting, .thread = {schedule_again_and_set_clock},
 	      .worker = world_work, .finish = ran_later, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
-MODEL_HARNESS(sleep_earlier, .proves = "the worker's sleep against what is due before it ends",
+MODEL_HARNESS(sleep_earlier,
+	      .proves = "a timeout that is due before the end of the sleep wakes the worker",
 	      .setup = open_far, .thread = {schedule}, .worker = world_work,
 	      .finish = ran_before_the_other, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_unseen, .proves = "the worker's sleep against much that is scheduled",
+MODEL_HARNESS(sleep_unseen, .proves = "too many unseen schedules wake the sleeping worker",
 	      .setup = open_unit, .thread = {schedule_last_unit}, .worker = world_work,
 	      .finish = units_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_stop, .proves = "the worker's sleep against stop", .setup = open_starting,
+MODEL_HARNESS(sleep_stop, .proves = "stop wakes the sleeping worker", .setup = open_starting,
 	      .thread = {stop}, .worker = world_work, .finish = close_it, .preemptions = 3,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(flush_sees, .proves = "after flush, what was due has run, and is visible",
+MODEL_HARNESS(flush_sees,
+	      .proves = "after a flush, the due timeouts have run, and their writes are visible",
 	      .setup = open_starting, .thread = {schedule_and_flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(flush_stop, .proves = "flush against the worker and stop: always returns",
+MODEL_HARNESS(flush_stop, .proves = "flush returns, whatever the worker and stop do",
 	      .setup = open_starting, .thread = {schedule_and_flush, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(flush_twice, .proves = "two flushers against the worker: both return",
-	      .setup = open_starting, .thread = {flush, flush}, .worker = world_work,
-	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(flush_twice, .proves = "two concurrent flushes both return", .setup = open_starting,
+	      .thread = {flush, flush}, .worker = world_work, .finish = close_it, .preemptions = 1,
+	      .weak = 1, .random_runs = 1000);
 
 /*
  * Opens a worker that sleeps on file descriptors. It must see each wake-up. When it reads the
@@ -245,9 +249,10 @@ static void open_on_descriptors(void)
 	world_threads(3, WORLD_STOCK_FILLED);
 }
 
-MODEL_HARNESS(sleep_descriptors, .proves = "the worker's sleep on descriptors against two flushes",
+MODEL_HARNESS(sleep_descriptors, .proves = "two flushes wake a worker that sleeps on descriptors",
 	      .setup = open_on_descriptors, .thread = {flush, flush}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(sleep_descriptors_stop, .proves = "the same against a flush and a stop",
+MODEL_HARNESS(sleep_descriptors_stop,
+	      .proves = "a flush and a stop wake a worker that sleeps on descriptors",
 	      .setup = open_on_descriptors, .thread = {flush, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -160,12 +160,15 @@ static void unexpired_once(void)
 	MODEL_CHECK(one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
-MODEL_HARNESS(inside_turn, .proves = "run by another engine's worker, against its own one's turn",
+MODEL_HARNESS(inside_turn,
+	      .proves = "another engine's worker may run a chain during a turn of its own worker",
 	      .setup = open_near, .thread = {turn_other, turn}, .finish = turned_and_ran_twice,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(inside_sleep, .proves = "the same against its own worker's sleep",
+MODEL_HARNESS(inside_sleep,
+	      .proves = "another engine's worker may run a chain while its own worker sleeps",
 	      .setup = open_asleep, .thread = {turn_other}, .worker = world_work,
 	      .finish = slept_and_ran_twice, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(inside_stop, .proves = "the same against a stop of its engine: handed back once",
+MODEL_HARNESS(inside_stop,
+	      .proves = "a chain that another engine's worker runs is handed back once by stop",
 	      .setup = open_far, .thread = {turn_other, stop}, .finish = unexpired_once,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);

@@ -137,24 +137,27 @@ static void in_after_cancel(void)
 	world_close();
 }
 
-MODEL_HARNESS(life_no_thread, .proves = "schedule and stop where the thread may not be made",
+MODEL_HARNESS(life_no_thread,
+	      .proves = "schedule and stop return if the worker's thread cannot be created",
 	      .setup = open_hooked, .thread = {schedule_one, stop}, .finish = stopped,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(life_two_stops, .proves = "two stops and a start that may fail: both return",
+MODEL_HARNESS(life_two_stops, .proves = "two stops and a start that may fail all return",
 	      .setup = open_hooked, .thread = {schedule_one, stop, stop}, .finish = stopped,
 	      .preemptions = 1, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(life_two_starts, .proves = "two first schedules, and starts that may fail",
+MODEL_HARNESS(life_two_starts,
+	      .proves = "two first schedules keep their promises if the start fails",
 	      .setup = open_hooked, .thread = {schedule_one, schedule_two},
 	      .finish = stop_then_look, .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(life_flush, .proves = "flush where the thread may not be made: returns",
+MODEL_HARNESS(life_flush, .proves = "flush returns if the worker's thread cannot be created",
 	      .setup = open_hooked, .thread = {schedule_one, flush}, .finish = stop_then_look,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(life_exit, .proves = "a callback ends the worker's thread, against stop",
+MODEL_HARNESS(life_exit, .proves = "stop loses no timeout if a callback ends the worker's thread",
 	      .setup = open_virtual, .thread = {schedule_exit, stop}, .finish = stopped,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(limit_one, .proves = "of two schedules for one place exactly one is accepted",
+MODEL_HARNESS(limit_one,
+	      .proves = "if the limit leaves one place, one of two schedules is accepted",
 	      .setup = open_limited, .thread = {schedule_one, schedule_two}, .finish = one_in,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(limit_given, .proves = "a place that a cancel gives back", .setup = open_used_up,
-	      .thread = {schedule_one, cancel_two}, .finish = in_after_cancel, .preemptions = 2,
-	      .weak = 2, .random_runs = 500);
+MODEL_HARNESS(limit_given, .proves = "a place that a cancel gives back can be used again",
+	      .setup = open_used_up, .thread = {schedule_one, cancel_two},
+	      .finish = in_after_cancel, .preemptions = 2, .weak = 2, .random_runs = 500);

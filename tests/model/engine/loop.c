@@ -85,6 +85,7 @@ static void loop_run_late(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void schedule(void)
@@ -235,35 +236,36 @@ static void bracket_then_producer(void)
 	MODEL_CHECK(tw_cancel(handles[1]) == TW_CANCEL_DONE);
 }
 
-MODEL_HARNESS(loop_push, .proves = "a loop's sleep against two who schedule", .setup = open_loop,
-	      .thread = {schedule, schedule_other}, .worker = loop_run, .finish = at_rest,
-	      .preemptions = 1, .weak = 1, .random_runs = 2000);
+MODEL_HARNESS(loop_push, .proves = "each of two schedules wakes a sleeping loop",
+	      .setup = open_loop, .thread = {schedule, schedule_other}, .worker = loop_run,
+	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 2000);
 MODEL_HARNESS(loop_cut,
-	      .proves = "a queue that is cut when a loop gets its descriptor is not empty",
+	      .proves = "a queue with an unlinked push is not empty when the descriptor is created",
 	      .setup = open_linked, .thread = {schedule_never}, .worker = loop_run_late,
 	      .finish = at_rest_with_one, .preemptions = 2, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(loop_clock, .proves = "a loop's sleep against a clock that is moved",
-	      .setup = open_soon, .thread = {set_clock}, .worker = loop_run, .finish = at_rest,
-	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_flush, .proves = "flush wakes a loop, which comes to rest again",
+MODEL_HARNESS(loop_clock, .proves = "a moved clock wakes a sleeping loop", .setup = open_soon,
+	      .thread = {set_clock}, .worker = loop_run, .finish = at_rest, .preemptions = 2,
+	      .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(loop_flush, .proves = "flush wakes a loop, which then comes to rest again",
 	      .setup = open_loop, .thread = {flush, schedule}, .worker = loop_run,
 	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_stop, .proves = "stop wakes a loop, which ends the engine", .setup = open_owned,
-	      .thread = {stop_and_free}, .worker = loop_run, .preemptions = 2, .weak = 1,
-	      .random_runs = 1000);
-MODEL_HARNESS(loop_sees, .proves = "after flush, what was due has run in a poll, and is visible",
+MODEL_HARNESS(loop_stop, .proves = "stop wakes a loop, which then ends the engine",
+	      .setup = open_owned, .thread = {stop_and_free}, .worker = loop_run, .preemptions = 2,
+	      .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(loop_sees,
+	      .proves = "after a flush, a poll has run due timeouts, and their writes are visible",
 	      .setup = open_loop, .thread = {schedule_and_flush}, .worker = loop_run,
 	      .finish = at_rest, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_owners, .proves = "in a bracket is all that was done in the one before",
+MODEL_HARNESS(loop_owners, .proves = "a bracket sees everything that the previous bracket did",
 	      .setup = open_loop, .thread = {bracket_or_busy, bracket_or_busy}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 1000);
 MODEL_HARNESS(loop_producer,
-	      .proves = "who was in a bracket is a producer while another is in the next",
+	      .proves = "an owner that left may schedule during the next owner's bracket",
 	      .setup = open_loop, .thread = {bracket_then_producer, bracket_or_busy},
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(loop_brackets, .proves = "brackets beside a producer and a stop lose nothing",
+MODEL_HARNESS(loop_brackets, .proves = "brackets lose no timeout beside a producer and a stop",
 	      .setup = open_soon, .thread = {poll_beside_stop, stop, schedule_or_stopped},
 	      .finish = close_all, .preemptions = 1, .weak = 1, .random_runs = 2000);
-MODEL_HARNESS(loop_left, .proves = "a stop whose owner leaves does the work itself",
+MODEL_HARNESS(loop_left, .proves = "a stop does the work itself if the owner has left",
 	      .setup = open_soon, .thread = {poll_beside_stop, stop}, .finish = close_it,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);

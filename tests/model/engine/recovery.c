@@ -6,7 +6,8 @@
  * initialised. So must the header of each memory block in a wheel's list of blocks (wheel/chunk.h).
  *
  * The model has no fork. Instead one thread reads the memory with acquire loads, at any moment. A
- * child's copy of the memory shows it the same (thread/fork.h).
+ * child's copy of the memory shows it the same (thread/fork.h). recovery_taken is about the threads
+ * of the child.
  *
  * Seen to fail with these defects:
  * - twi_node_begin() stores the new generation and the pending state in one step, before the
@@ -14,7 +15,9 @@
  * - twi_node_begin_here() or twi_node_offer() stores the state word relaxed;
  * - slab_make() stores the slab's place in `twi_slab_table` relaxed;
  * - a block of chunks is put into its list by a relaxed store;
- * - the caller's handle is written after the timeout is pending.
+ * - the caller's handle is written after the timeout is pending;
+ * - twi_fork_take() stores or twi_forked() loads relaxed; twi_fork_take_begin() or _end() does so;
+ *   two threads take over at once.
  */
 #include "world.h"
 
@@ -146,13 +149,47 @@ static TWI_WORKER_UNCHECKED void child_frees(void)
 	twi_chunk_pool_done(&copy);
 }
 
-MODEL_HARNESS(recovery_here, .proves = "alive in its owner's wheel, a timeout is whole",
+/* A child after a fork: its threads take over the library, or find that it is taken (E161). */
+static void open_child(void)
+{
+	world_open(NULL);
+	twi_fork_count(false);
+}
+
+/* Takes a block and writes to it. If another thread has the same block, this is a race. */
+static void block_use(void)
+{
+	uint64_t *block = twi_pool_take(&twi_thread()->stock);
+
+	MODEL_CHECK(block != NULL);
+	*block = 1;
+}
+
+static void child_takes(void)
+{
+	MODEL_CHECK(twi_recovery_take() == 0);
+	block_use();
+}
+
+static void child_finds(void)
+{
+	if (!twi_forked())
+		block_use();
+}
+
+MODEL_HARNESS(recovery_taken, .proves = "one thread takes over the library, others see it whole",
+	      .setup = open_child, .thread = {child_takes, child_takes, child_finds},
+	      .preemptions = 2, .weak = 1, .random_runs = 200);
+MODEL_HARNESS(recovery_here,
+	      .proves = "a timeout that is pending in its owner's wheel is complete in memory",
 	      .setup = open_here, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);
-MODEL_HARNESS(recovery_far, .proves = "alive in a ring, a timeout is whole", .setup = open_far,
-	      .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(recovery_slab, .proves = "a slab in the table has a head", .setup = open_far,
-	      .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1, .random_runs = 200);
-MODEL_HARNESS(recovery_chunks, .proves = "a block of chunks in the list has a head",
+MODEL_HARNESS(recovery_far, .proves = "a timeout that is pending in a ring is complete in memory",
+	      .setup = open_far, .thread = {reuse, child_looks}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(recovery_slab, .proves = "a slab in the table has an initialised header",
+	      .setup = open_far, .thread = {reserve, child_visits}, .preemptions = 2, .weak = 1,
+	      .random_runs = 200);
+MODEL_HARNESS(recovery_chunks, .proves = "a block of chunks in the list has an initialised header",
 	      .setup = open_chunks, .thread = {grow, child_frees}, .preemptions = 2, .weak = 1,
 	      .random_runs = 200);

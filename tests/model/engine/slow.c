@@ -143,10 +143,11 @@ static void both_told(void)
 	closed(2);
 }
 
-MODEL_HARNESS(slow_watch, .proves = "what is told is of one run, and each is told once",
+MODEL_HARNESS(slow_watch,
+	      .proves = "a report describes one run, and each slow run is reported once",
 	      .setup = open_watched, .thread = {run_both_slow, watch}, .finish = both_told,
 	      .preemptions = 2, .weak = 2, .random_runs = 4000);
 
-MODEL_HARNESS(slow_two_watch, .proves = "one of two who come by tells", .setup = open_watched,
-	      .thread = {run_two, watch, claim}, .finish = first_told, .preemptions = 2, .weak = 1,
-	      .random_runs = 4000);
+MODEL_HARNESS(slow_two_watch, .proves = "only one of two watching threads reports a run",
+	      .setup = open_watched, .thread = {run_two, watch, claim}, .finish = first_told,
+	      .preemptions = 2, .weak = 1, .random_runs = 4000);

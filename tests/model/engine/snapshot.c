@@ -110,15 +110,16 @@ static void close_it(void)
 	world_close();
 }
 
-MODEL_HARNESS(snapshot_sees, .proves = "who asks gets a whole answer, with what it did before",
+MODEL_HARNESS(snapshot_sees, .proves = "a snapshot is complete and has what its caller did before",
 	      .setup = open_starting, .thread = {schedule_and_ask}, .worker = world_work,
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(snapshot_two, .proves = "two who ask: both are answered", .setup = open_starting,
-	      .thread = {ask, ask}, .worker = world_work, .finish = close_it, .preemptions = 1,
-	      .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(snapshot_vain, .proves = "who gives up is left alone, and lets another one ask",
+MODEL_HARNESS(snapshot_two, .proves = "two concurrent requests for a snapshot are both answered",
+	      .setup = open_starting, .thread = {ask, ask}, .worker = world_work,
+	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(snapshot_vain,
+	      .proves = "a request that gave up writes no memory, and others can ask",
 	      .setup = open_running, .thread = {ask_in_vain, ask_patiently, serve_late},
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(snapshot_stop, .proves = "who asks, against stop: always returns",
+MODEL_HARNESS(snapshot_stop, .proves = "a request for a snapshot returns, whatever stop does",
 	      .setup = open_starting, .thread = {ask_at_the_end, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);

@@ -41,6 +41,7 @@ static void open_wheeled(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)
@@ -166,24 +167,27 @@ static void read_wheeled(void)
 	MODEL_CHECK(stats.scheduled == 2 && stats.cancelled_early == 0);
 }
 
-MODEL_HARNESS(stats_own, .proves = "of a thread that cancels its own, none or one is seen",
+MODEL_HARNESS(stats_own,
+	      .proves = "a reader counts 0 or 1 pending of a thread that cancels its own timeouts",
 	      .setup = open_running, .thread = {schedule_and_cancel, read_pending},
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(stats_own_shared, .proves = "the same in the lane that threads share",
+MODEL_HARNESS(stats_own_shared,
+	      .proves = "in the shared lane, a reader counts 0 or 1 pending of such a thread",
 	      .setup = open_shared, .thread = {schedule_and_cancel, read_pending},
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(stats_thrice, .proves = "counters do not fall, and add up in each reading",
+MODEL_HARNESS(stats_thrice, .proves = "no counter falls, and the counters agree in each reading",
 	      .setup = open_wheeled, .thread = {cancel_both, read_thrice}, .finish = close_it,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(stats_wheeled, .proves = "what was cancelled in the wheel is not taken for early",
+MODEL_HARNESS(stats_wheeled, .proves = "a timeout cancelled in the wheel does not count as early",
 	      .setup = open_wheeled, .thread = {cancel_wheeled, read_wheeled}, .finish = close_it,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(stats_wheeled_shared, .proves = "the same in the lane that threads share",
+MODEL_HARNESS(stats_wheeled_shared,
+	      .proves = "in the shared lane, a timeout cancelled in the wheel is not early",
 	      .setup = open_wheeled_shared, .thread = {cancel_wheeled, read_wheeled},
 	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(stats_direct, .proves = "of the owner of a loop, none or one is seen",
+MODEL_HARNESS(stats_direct, .proves = "a reader counts 0 or 1 pending of the owner of a loop",
 	      .setup = open_loop, .thread = {own_and_cancel, read_pending}, .finish = close_it,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(stats_two_readers, .proves = "the greatest number that readers were given stays",
+MODEL_HARNESS(stats_two_readers, .proves = "no reader gets a smaller number than an earlier reader",
 	      .setup = open_running, .thread = {schedule_and_cancel, read_early, read_early},
 	      .finish = close_early, .preemptions = 2, .weak = 0, .random_runs = 500);

@@ -81,13 +81,14 @@ static void ran_or_cancelled(void)
 			     : TW_END_EXPIRED));
 }
 
-MODEL_HARNESS(wall_sleep, .proves = "the worker's sleep against steps of the wall clock",
+MODEL_HARNESS(wall_sleep, .proves = "a step of the wall clock wakes the sleeping worker",
 	      .setup = open_date, .thread = {step}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(wall_made, .proves = "two threads schedule the first date of an engine",
+MODEL_HARNESS(wall_made, .proves = "two threads may schedule the first date of an engine",
 	      .setup = open_starting, .thread = {schedule_one, schedule_two}, .worker = world_work,
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(wall_cancel, .proves = "a cancel against the look, a step and the run",
+MODEL_HARNESS(wall_cancel,
+	      .proves = "cancel, the look after a step, and the run: the timeout ends once",
 	      .setup = open_date, .thread = {cancel, step_once}, .worker = world_work,
 	      .finish = ran_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -158,9 +159,10 @@ static void step_system(void)
 		begun->stepped(begun->context);
 }
 
-MODEL_HARNESS(wall_watch, .proves = "the worker's sleep against a step of the system's clock",
+MODEL_HARNESS(wall_watch, .proves = "a step of the system's clock wakes the sleeping worker",
 	      .setup = open_watched_date, .thread = {step_system}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(wall_watch_made, .proves = "the same while the first date is scheduled",
+MODEL_HARNESS(wall_watch_made,
+	      .proves = "while the first date is scheduled, a step of the clock is not missed",
 	      .setup = open_watched, .thread = {schedule_date, step_system}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -91,10 +91,10 @@ static void beyond_ran(void)
 	all_ran(MANY);
 }
 
-MODEL_HARNESS(batch_turn, .proves = "a batch beside the worker's turns: each runs once",
+MODEL_HARNESS(batch_turn, .proves = "each item of a batch that is added during turns runs once",
 	      .setup = open_running, .thread = {schedule_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(batch_full, .proves = "the same where the ring has no room for all of them",
+MODEL_HARNESS(batch_full, .proves = "each item of a batch for which the ring has no room runs once",
 	      .setup = open_running, .thread = {schedule_beyond, turn_twice}, .finish = beyond_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -113,7 +113,8 @@ static void open_stale(void)
 	model_as(0, schedule_and_cancel);
 }
 
-MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the batch adds",
+MODEL_HARNESS(batch_stale,
+	      .proves = "each item of a batch whose nodes stale entries name runs once",
 	      .setup = open_stale, .thread = {schedule_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
@@ -125,6 +126,7 @@ MODEL_HARNESS(batch_stale, .proves = "the same where old entries name what the b
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)
@@ -147,7 +149,8 @@ static void both_ran(void)
 		MODEL_CHECK(probe_end(&others[i]) == TW_END_EXPIRED);
 }
 
-MODEL_HARNESS(batch_shared, .proves = "two batches in the shared lane: chains one after the other",
+MODEL_HARNESS(batch_shared,
+	      .proves = "two batches in the shared lane are chains, one after the other",
 	      .setup = open_shared, .thread = {schedule_few, schedule_others, turn_twice},
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -194,10 +197,11 @@ static void open_sleep_shared(void)
 	model_as(0, share_lane);
 }
 
-MODEL_HARNESS(batch_sleep, .proves = "the worker's sleep against a batch with one that is due",
+MODEL_HARNESS(batch_sleep, .proves = "a batch with a due item wakes the sleeping worker",
 	      .setup = open_sleep, .thread = {schedule_one_due}, .worker = world_work,
 	      .finish = one_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(batch_sleep_chain, .proves = "the same against a chain, without a ring",
+MODEL_HARNESS(batch_sleep_chain,
+	      .proves = "a batch that is pushed as a chain wakes the sleeping worker",
 	      .setup = open_sleep_shared, .thread = {schedule_few}, .worker = world_work,
 	      .finish = all_due_ran, .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -252,7 +256,7 @@ static void kept_or_rejected(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-MODEL_HARNESS(batch_stop, .proves = "a batch against stop: accepted is handed back",
+MODEL_HARNESS(batch_stop, .proves = "stop hands back all items of an accepted batch",
 	      .setup = open_stop, .thread = {schedule_beside_stop, stop}, .worker = world_work,
 	      .finish = kept_or_rejected, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -342,13 +346,16 @@ static void turn(void)
 	world_turn();
 }
 
-MODEL_HARNESS(batch_cancel_ring, .proves = "a batch of cancels beside the transfer",
+MODEL_HARNESS(batch_cancel_ring,
+	      .proves = "a batch of cancels during the transfer ends each timeout once",
 	      .setup = open_in_ring, .thread = {cancel_few, turn}, .finish = cancelled_or_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(batch_cancel_wheel, .proves = "a batch of cancels beside the expiry",
+MODEL_HARNESS(batch_cancel_wheel,
+	      .proves = "a batch of cancels during the expiry ends each timeout once",
 	      .setup = open_in_wheel, .thread = {cancel_few, turn}, .finish = cancelled_or_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(batch_cancel_both, .proves = "two batches of the same handles: each once",
+MODEL_HARNESS(batch_cancel_both,
+	      .proves = "if two batches cancel the same timeouts, each ends once",
 	      .setup = open_in_wheel, .thread = {cancel_few, cancel_few}, .finish = cancelled_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
@@ -388,7 +395,8 @@ static void both_counted(void)
 	world_close();
 }
 
-MODEL_HARNESS(batch_cancel_shared, .proves = "cancels of two in the shared lane: each is counted",
+MODEL_HARNESS(batch_cancel_shared,
+	      .proves = "cancels of two threads of the shared lane are all counted",
 	      .setup = open_shared_cancels, .thread = {cancel_first, cancel_second},
 	      .finish = both_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -409,7 +417,8 @@ static void ends_told(void)
 			    (outcomes[0][i] == TW_CANCEL_DONE));
 }
 
-MODEL_HARNESS(batch_cancel_stop, .proves = "a batch of cancels against stop and destroy",
+MODEL_HARNESS(batch_cancel_stop,
+	      .proves = "a batch of cancels during stop and destroy touches no freed memory",
 	      .setup = open_cancel_stop, .thread = {cancel_few, stop_and_destroy},
 	      .worker = world_work, .finish = ends_told, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);

@@ -142,24 +142,24 @@ static void ran_or_is_later(void)
 	(void)probe_end(&one);
 }
 
-MODEL_HARNESS(busy_schedule, .proves = "the worker's sleep against one that is scheduled",
+MODEL_HARNESS(busy_schedule, .proves = "a schedule in a busy lane wakes the sleeping worker",
 	      .setup = open_busy, .thread = {schedule_one}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(busy_two, .proves = "the same against two", .setup = open_busy,
-	      .thread = {schedule_one, schedule_two}, .worker = world_work, .finish = both_ran,
-	      .preemptions = 1, .weak = 0, .random_runs = 2000);
-MODEL_HARNESS(busy_batch, .proves = "the same against a batch", .setup = open_busy,
-	      .thread = {schedule_both}, .worker = world_work, .finish = both_ran, .preemptions = 1,
-	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(busy_earlier, .proves = "earlier in the wheel against the worker's sleep",
+MODEL_HARNESS(busy_two, .proves = "two schedules in busy lanes wake the sleeping worker",
+	      .setup = open_busy, .thread = {schedule_one, schedule_two}, .worker = world_work,
+	      .finish = both_ran, .preemptions = 1, .weak = 0, .random_runs = 2000);
+MODEL_HARNESS(busy_batch, .proves = "a batch in a busy lane wakes the sleeping worker",
+	      .setup = open_busy, .thread = {schedule_both}, .worker = world_work,
+	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(busy_earlier, .proves = "an earlier deadline in the wheel wakes the sleeping worker",
 	      .setup = open_far, .thread = {at_once}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(busy_earlier_twice,
-	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
+	      .proves = "of two earlier deadlines, the one that needs the worker wakes it",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 1, .weak = 0, .random_runs = 2000);
 MODEL_HARNESS(busy_earlier_order,
-	      .proves = "the same, where it is only told that the other has pushed",
+	      .proves = "in either order of two earlier deadlines, one call wakes the worker",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);
@@ -200,7 +200,8 @@ static void one_of_many_ran(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-MODEL_HARNESS(busy_begins, .proves = "a lane that becomes busy while the worker goes to sleep",
+MODEL_HARNESS(busy_begins,
+	      .proves = "a lane that becomes busy in the turn before the sleep wakes the worker",
 	      .setup = open_many, .thread = {schedule_one}, .worker = sleep_and_work,
 	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
@@ -208,7 +209,7 @@ MODEL_HARNESS(busy_begins, .proves = "a lane that becomes busy while the worker 
  * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows it
  * when it goes to sleep.
  */
-MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the worker goes to sleep",
+MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the sleep wakes the worker",
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -250,7 +251,7 @@ static void busy_after_many(void)
 	world_close();
 }
 
-MODEL_HARNESS(busy_few, .proves = "a lane is busy from when it brings much at once",
+MODEL_HARNESS(busy_few, .proves = "a lane becomes busy when it brings many entries at once",
 	      .setup = open_few, .thread = {schedule_many}, .finish = busy_after_many,
 	      .preemptions = 0, .weak = 0, .random_runs = 0);
 
@@ -269,12 +270,13 @@ static void open_idle(void)
 static void no_barrier(void)
 {
 	one_ran();
-	MODEL_CHECK(model_barriers() == 0);
+	/* Stop has made one for each of its two waits for presences. */
+	MODEL_CHECK(model_barriers() == 2);
 }
 
-MODEL_HARNESS(busy_none, .proves = "no barrier for lanes that are not busy", .setup = open_idle,
-	      .thread = {schedule_one}, .worker = world_work, .finish = no_barrier,
-	      .preemptions = 0, .weak = 0, .random_runs = 0);
+MODEL_HARNESS(busy_none, .proves = "the worker makes no barrier if no lane is busy",
+	      .setup = open_idle, .thread = {schedule_one}, .worker = world_work,
+	      .finish = no_barrier, .preemptions = 0, .weak = 0, .random_runs = 0);
 
 /*
  * In the next harnesses, schedules or cancels reach the bound on the units that the worker has not
@@ -345,10 +347,10 @@ static void cancelled_seen(void)
 	units_seen(&world.worker->reclaimed_count);
 }
 
-MODEL_HARNESS(busy_unseen, .proves = "the worker's sleep against much that is scheduled",
+MODEL_HARNESS(busy_unseen, .proves = "too many unseen schedules wake the sleeping worker",
 	      .setup = open_unit, .thread = {schedule_last_unit}, .worker = world_work,
 	      .finish = scheduled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(busy_cancel_unseen, .proves = "the same against much that is cancelled",
+MODEL_HARNESS(busy_cancel_unseen, .proves = "too many unseen cancels wake the sleeping worker",
 	      .setup = open_unit_in_wheel, .thread = {cancel_last_unit}, .worker = world_work,
 	      .finish = cancelled_seen, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -405,13 +407,15 @@ static void stopped_earlier(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_UNEXPIRED);
 }
 
-MODEL_HARNESS(busy_flush, .proves = "after flush, what was due has run, and is visible",
+MODEL_HARNESS(busy_flush,
+	      .proves = "after a flush, the due timeouts have run, and their writes are visible",
 	      .setup = open_busy, .thread = {schedule_and_flush}, .worker = world_work,
 	      .finish = world_close, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(busy_stop, .proves = "schedule against stop: accepted is handed back",
+MODEL_HARNESS(busy_stop, .proves = "stop hands back each timeout whose schedule was accepted",
 	      .setup = open_busy, .thread = {schedule_beside_stop, stop}, .worker = world_work,
 	      .finish = stopped, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(busy_stop_earlier, .proves = "earlier against stop: each push is read",
+MODEL_HARNESS(busy_stop_earlier,
+	      .proves = "stop reads each push of a reschedule to an earlier deadline",
 	      .setup = open_far, .thread = {earlier_beside_stop, stop}, .worker = world_work,
 	      .finish = stopped_earlier, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -443,7 +447,7 @@ static void loop_run(void)
 	} while (tw_engine_poll(world.engine, 0) >= 0);
 }
 
-MODEL_HARNESS(busy_loop, .proves = "a loop's sleep against one that is scheduled",
+MODEL_HARNESS(busy_loop, .proves = "a schedule in a busy lane wakes a sleeping loop",
 	      .setup = open_loop, .thread = {schedule_one}, .worker = loop_run, .finish = one_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -489,6 +493,6 @@ static void both_out(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_CANCELLED);
 }
 
-MODEL_HARNESS(busy_handed, .proves = "a lane's next thread goes on in its ring",
+MODEL_HARNESS(busy_handed, .proves = "the next owner of a lane continues in its ring",
 	      .setup = open_wheeled, .thread = {cancel_one, cancel_two, turn}, .finish = both_out,
 	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -121,7 +121,8 @@ static void two_ran(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
-MODEL_HARNESS(collect_reborn, .proves = "an old entry beside a node's next life: that one's is run",
+MODEL_HARNESS(collect_reborn,
+	      .proves = "through a stale entry, the worker runs the node's next timeout once",
 	      .setup = open_scheduled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
@@ -134,7 +135,8 @@ static void schedule_three(void)
 	world_schedule(&three, &bare_kind, TW_NEVER);
 }
 
-MODEL_HARNESS(collect_taken, .proves = "the same where another thread cancels and has the node",
+MODEL_HARNESS(collect_taken,
+	      .proves = "a stale entry may name a node that another thread cancelled and uses",
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -160,7 +162,8 @@ static void turn_and_reuse(void)
 	world_turn();
 }
 
-MODEL_HARNESS(collect_old, .proves = "an old entry brings the node that its own then does not",
+MODEL_HARNESS(collect_old,
+	      .proves = "a node that a stale entry brings is not brought again by its own entry",
 	      .setup = open_old_entry, .thread = {schedule_two_again, turn_and_reuse},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -200,7 +203,8 @@ static void ran_in_other(void)
 	two_ran();
 }
 
-MODEL_HARNESS(collect_other, .proves = "an old entry takes nothing into another engine's wheel",
+MODEL_HARNESS(collect_other,
+	      .proves = "a stale entry moves no timeout of another engine into this wheel",
 	      .setup = open_other, .thread = {cancel_and_reuse_in_other, turn_twice},
 	      .finish = ran_in_other, .preemptions = 1, .weak = 2, .random_runs = 1000);
 
@@ -225,7 +229,7 @@ static void back_and_ran(void)
 	world_close();
 }
 
-MODEL_HARNESS(collect_back, .proves = "a node that goes to another engine and comes back",
+MODEL_HARNESS(collect_back, .proves = "a node may go to another engine and come back",
 	      .setup = open_other, .thread = {there_and_back, turn_twice}, .finish = back_and_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -258,7 +262,7 @@ static void none_transferred(void)
 	world_close();
 }
 
-MODEL_HARNESS(collect_rejected, .proves = "an old entry against a schedule that is rejected",
+MODEL_HARNESS(collect_rejected, .proves = "a stale entry brings no timeout that was rejected",
 	      .setup = open_no_place, .thread = {schedule_rejected, turn},
 	      .finish = none_transferred, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -278,7 +282,7 @@ static void open_full(void)
 	model_as(0, fill);
 }
 
-MODEL_HARNESS(collect_linked, .proves = "an old entry's node that goes by the link queue",
+MODEL_HARNESS(collect_linked, .proves = "a stale entry may name a node that is in the link queue",
 	      .setup = open_full, .thread = {schedule_two, turn_twice}, .finish = two_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -298,7 +302,8 @@ static void two_ended(void)
 	(void)probe_end(&two);
 }
 
-MODEL_HARNESS(collect_linked_cancel, .proves = "the same, cancelled: freed once",
+MODEL_HARNESS(collect_linked_cancel,
+	      .proves = "a stale entry's node is freed once if it is cancelled in the link queue",
 	      .setup = open_full, .thread = {schedule_and_cancel_two, turn_twice},
 	      .finish = two_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -328,7 +333,8 @@ static void three_out(void)
 	world_close();
 }
 
-MODEL_HARNESS(collect_full_cancel, .proves = "a cancel in the wheel that finds no room in the ring",
+MODEL_HARNESS(collect_full_cancel,
+	      .proves = "a timeout cancelled in the wheel is reclaimed although the ring is full",
 	      .setup = open_full_wheeled, .thread = {cancel_three, turn}, .finish = three_out,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -350,9 +356,11 @@ static void turn_and_schedule_two(void)
 	world_turn();
 }
 
-MODEL_HARNESS(collect_cancelled, .proves = "cancelled in the wheel, by the ring: freed once",
+MODEL_HARNESS(collect_cancelled,
+	      .proves = "a timeout cancelled in the wheel goes through the ring and is freed once",
 	      .setup = open_wheeled, .thread = {cancel_and_reuse, turn_twice}, .finish = two_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(collect_cancelled_reuse, .proves = "the same, and the worker's thread has the node",
+MODEL_HARNESS(collect_cancelled_reuse,
+	      .proves = "a timeout cancelled in the wheel is freed once if the worker reuses it",
 	      .setup = open_wheeled, .thread = {cancel_one, turn_and_schedule_two},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -27,6 +27,7 @@ static void go_far(void)
 
 	thread->far = TWI_LANES + model_self();
 	thread->lane = TWI_LANE_SHARED;
+	thread->presence = NULL;
 	thread->pin = NULL;
 }
 
@@ -101,15 +102,17 @@ static void both_ran(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
-MODEL_HARNESS(far_made, .proves = "two threads that make the page of their lanes at once",
+MODEL_HARNESS(far_made,
+	      .proves = "two threads that create the page of their lanes at once share one page",
 	      .setup = open_far, .thread = {schedule_one, schedule_two}, .worker = world_work,
 	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(far_rest, .proves = "a lane that begins to rest against a push to it",
+MODEL_HARNESS(far_rest, .proves = "the worker sees a push to a lane that begins to rest",
 	      .setup = open_idle, .thread = {schedule_one}, .worker = world_work, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(far_rest_unfenced, .proves = "the same, where the push has no fence",
+MODEL_HARNESS(far_rest_unfenced,
+	      .proves = "the worker sees a push without a fence to a lane that begins to rest",
 	      .setup = open_unfenced, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_ran, .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(far_flush, .proves = "a flush behind a push to a lane that rests", .setup = open_idle,
-	      .thread = {schedule_and_flush}, .worker = world_work, .finish = one_ran,
-	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(far_flush, .proves = "a flush after a push to a resting lane includes the push",
+	      .setup = open_idle, .thread = {schedule_and_flush}, .worker = world_work,
+	      .finish = one_ran, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -115,10 +115,12 @@ static void drain_2x3(void)
 	drain(2, 3);
 }
 
-MODEL_HARNESS(ingress_2x3, .proves = "2 producers of 3 nodes: none lost, each in order",
+MODEL_HARNESS(ingress_2x3,
+	      .proves = "2 producers of 3 nodes: none is lost, and each producer's are in order",
 	      .setup = begin, .thread = {first_of_two, second_of_two, consume}, .finish = drain_2x3,
 	      .preemptions = 2, .weak = 1, .random_runs = 5000);
-MODEL_HARNESS(ingress_3x2, .proves = "3 producers of 2 nodes: none lost, each in order",
+MODEL_HARNESS(ingress_3x2,
+	      .proves = "3 producers of 2 nodes: none is lost, and each producer's are in order",
 	      .setup = begin, .thread = {first_of_three, second_of_three, third_of_three, consume},
 	      .finish = drain_3x2, .preemptions = 2, .weak = 1, .random_runs = 5000);
 
@@ -142,6 +144,6 @@ static void counted_all(void)
 	MODEL_CHECK(twi_mpsc_count_sc(&out) == NODES);
 }
 
-MODEL_HARNESS(ingress_count, .proves = "a count goes no further than what was pushed",
+MODEL_HARNESS(ingress_count, .proves = "the consumer's count never exceeds the number of pushes",
 	      .setup = begin, .thread = {produce_one, count}, .finish = counted_all,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);

@@ -163,17 +163,18 @@ static void reserve(void)
 	MODEL_CHECK(tw_memory_reserve(TWI_SLAB_BLOCKS) == 0);
 }
 
-MODEL_HARNESS(depot_aba, .proves = "a pop whose head comes back: no entry has two owners",
+MODEL_HARNESS(depot_aba, .proves = "if the head comes back during a pop, no entry gets two owners",
 	      .setup = stack_begin, .thread = {pop_one, pop_two_return_first}, .finish = drain,
 	      .preemptions = 3, .weak = 2, .random_runs = 2000);
-MODEL_HARNESS(depot_push_pop, .proves = "push and pop of three threads: none lost, none doubled",
+MODEL_HARNESS(depot_push_pop, .proves = "pushes and pops of three threads lose and double no entry",
 	      .setup = stack_begin, .thread = {pop_and_return, pop_and_return, push_another},
 	      .finish = drain, .preemptions = 2, .weak = 2, .random_runs = 2000);
-MODEL_HARNESS(pool_blocks, .proves = "blocks of the pool have one owner at a time",
+MODEL_HARNESS(pool_blocks, .proves = "a block of the pool has one owner at a time",
 	      .setup = stock_begin, .thread = {take_and_give, take_and_give_twice},
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
-MODEL_HARNESS(slab_install, .proves = "two threads at the end of a slab, and a third beside",
+MODEL_HARNESS(slab_install, .proves = "two threads may exhaust a slab while a third one carves",
 	      .setup = slab_begin, .thread = {carve, carve_twice, carve}, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(slab_reserve, .proves = "slabs made ahead against carving", .setup = slab_begin,
-	      .thread = {carve_twice, reserve}, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(slab_reserve, .proves = "slabs may be reserved while other threads carve",
+	      .setup = slab_begin, .thread = {carve_twice, reserve}, .preemptions = 2, .weak = 1,
+	      .random_runs = 500);

@@ -89,7 +89,7 @@ static void freed_once(void)
 }
 
 MODEL_HARNESS(reschedule_executor,
-	      .proves = "out of the queue against the end of a run: freed once",
+	      .proves = "a node in the queue at the end of a run is freed once",
 	      .setup = open_executor, .thread = {execute, turn}, .finish = freed_once,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
@@ -110,6 +110,6 @@ static void look_if_stale(void)
 }
 
 MODEL_HARNESS(reschedule_executor_stale,
-	      .proves = "who finds a queued one's node reborn sees what its callback did",
+	      .proves = "a thread that sees its node used again sees the callback's writes",
 	      .setup = open_executor_keeping, .thread = {execute, turn_and_take, look_if_stale},
 	      .finish = world_close, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -100,12 +100,14 @@ static void two_lives_on(void)
 	MODEL_CHECK(two.ran == 0);
 }
 
-MODEL_HARNESS(reuse_cancel, .proves = "a stale handle cancels nobody, beside expiry and reuse",
+MODEL_HARNESS(reuse_cancel, .proves = "a stale handle cancels no timeout during expiry and reuse",
 	      .setup = open_due, .thread = {cancel, expire_and_reuse}, .finish = two_lives_on,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reuse_get, .proves = "what is told of a timeout is of that timeout",
+MODEL_HARNESS(reuse_get,
+	      .proves = "tw_timeout_get describes the timeout of the handle, not the next one",
 	      .setup = open_due, .thread = {get, expire_and_reuse}, .finish = two_lives_on,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reuse_state, .proves = "the state of a timeout whose node is born anew",
+MODEL_HARNESS(reuse_state,
+	      .proves = "tw_timeout_state is right for a timeout whose node is used again",
 	      .setup = open_due, .thread = {state, cancel_and_reuse}, .finish = two_lives_on,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);

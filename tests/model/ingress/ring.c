@@ -163,15 +163,17 @@ static void push_twice(void)
 	(void)push(true);
 }
 
-MODEL_HARNESS(ring_fenced, .proves = "pushed by exchange: none lost, in order, and round",
+MODEL_HARNESS(ring_fenced,
+	      .proves = "entries pushed by an exchange come once and in order, also after a wrap",
 	      .setup = begin, .thread = {push_fenced, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
-MODEL_HARNESS(ring_unfenced, .proves = "the same, pushed by a store", .setup = begin,
-	      .thread = {push_unfenced, take_thrice}, .finish = none_lost, .preemptions = 2,
-	      .weak = 2, .random_runs = 2000);
-MODEL_HARNESS(ring_full, .proves = "pushes to a full ring beside its consumer: none overwrites",
-	      .setup = begin_full, .thread = {push_twice, take_thrice}, .finish = none_lost,
+MODEL_HARNESS(ring_unfenced,
+	      .proves = "entries pushed by a store come once and in order, also after a wrap",
+	      .setup = begin, .thread = {push_unfenced, take_thrice}, .finish = none_lost,
 	      .preemptions = 2, .weak = 2, .random_runs = 2000);
+MODEL_HARNESS(ring_full, .proves = "a push to a full ring overwrites no entry", .setup = begin_full,
+	      .thread = {push_twice, take_thrice}, .finish = none_lost, .preemptions = 2, .weak = 2,
+	      .random_runs = 2000);
 
 /* Begins with a ring of two places. */
 static void begin_small(void)
@@ -193,7 +195,7 @@ static void grown(void)
 	MODEL_CHECK(arrays_freed + 1 == arrays_made);
 }
 
-MODEL_HARNESS(ring_grow, .proves = "an array that is full: the entries go on in a larger one",
+MODEL_HARNESS(ring_grow, .proves = "after a full array, the entries continue in a larger one",
 	      .setup = begin_small, .thread = {push_fenced, take_thrice}, .finish = grown,
 	      .preemptions = 3, .weak = 2, .random_runs = 2000);
 
@@ -217,6 +219,6 @@ static void shrunk(void)
 	MODEL_CHECK(taken == pushed);
 }
 
-MODEL_HARNESS(ring_shrink, .proves = "an empty ring that becomes smaller loses nothing",
+MODEL_HARNESS(ring_shrink, .proves = "an empty ring may become smaller and loses nothing",
 	      .setup = begin, .thread = {shrink_and_push, take_thrice}, .finish = shrunk,
 	      .preemptions = 3, .weak = 2, .random_runs = 2000);

@@ -36,6 +36,7 @@ static void open_scheduled(void)
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_shared(void)
@@ -171,22 +172,22 @@ static void close_shared(void)
 	MODEL_CHECK(probe_end(&two) == TW_END_EXPIRED);
 }
 
-MODEL_HARNESS(lane_number, .proves = "a lane's count goes on with its next owner",
+MODEL_HARNESS(lane_number, .proves = "a lane's counts continue with its next owner",
 	      .setup = open_scheduled, .thread = {cancel_one, cancel_two}, .finish = counted,
 	      .threads_end = true, .preemptions = 1, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(lane_shared, .proves = "a second thread of the shared lane is seen by flush",
+MODEL_HARNESS(lane_shared, .proves = "flush includes a second thread of the shared lane",
 	      .setup = open_shared, .thread = {schedule_one, schedule_and_flush},
 	      .worker = world_work, .finish = close_shared, .preemptions = 1, .weak = 2,
 	      .random_runs = 1000);
-MODEL_HARNESS(lane_flag, .proves = "who pushes to the shared lane has its bit behind it",
+MODEL_HARNESS(lane_flag, .proves = "a push to the shared lane comes after the lane's bit is set",
 	      .setup = open_shared_running, .thread = {schedule_one, schedule_and_take},
 	      .finish = world_close, .preemptions = 1, .weak = 2, .random_runs = 300);
-MODEL_HARNESS(lane_counts, .proves = "two threads of the shared lane count together",
+MODEL_HARNESS(lane_counts, .proves = "two threads of the shared lane are both counted",
 	      .setup = open_shared_running, .thread = {schedule_one, schedule_two},
 	      .finish = both_scheduled, .preemptions = 2, .weak = 0, .random_runs = 300);
-MODEL_HARNESS(lane_ends, .proves = "two threads that end at once both give their lanes back",
+MODEL_HARNESS(lane_ends, .proves = "two threads that end at once both give back their lanes",
 	      .setup = open_lanes, .thread = {end, end}, .finish = lanes_free, .threads_end = true,
 	      .preemptions = 2, .weak = 0, .random_runs = 300);
-MODEL_HARNESS(epoch_moves, .proves = "no epoch that flushers wait for comes twice",
+MODEL_HARNESS(epoch_moves, .proves = "flushers never wait for the same epoch value twice",
 	      .setup = open_epoch, .thread = {notify, notify}, .finish = epoch_moved_twice,
 	      .preemptions = 2, .weak = 0, .random_runs = 300);

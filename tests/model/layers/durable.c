@@ -197,13 +197,13 @@ static void moved_and_ended(void)
 }
 
 MODEL_HARNESS(durable_commit,
-	      .proves = "a commit, a cancel and a run: one end, and its owner knows",
+	      .proves = "a commit, a cancel and a run: one end, which the owner learns",
 	      .setup = open_staged, .thread = {commit, cancel, due}, .finish = ended_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(durable_cancel, .proves = "a cancel against the commit; a run afterwards",
+MODEL_HARNESS(durable_cancel, .proves = "a cancel and the commit, with a run afterwards: one end",
 	      .setup = open_staged, .thread = {commit, cancel_staged}, .finish = cancelled_or_not,
 	      .preemptions = 3, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a kept one",
+MODEL_HARNESS(durable_move, .proves = "a move, a cancel and a run of a stored timer: one end",
 	      .setup = open_kept, .thread = {move, cancel, due}, .finish = moved_and_ended,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -254,7 +254,8 @@ static void completed_once(void)
 	MODEL_CHECK(deleted == 1);
 }
 
-MODEL_HARNESS(durable_complete, .proves = "two completions and the return: one result, pushed once",
+MODEL_HARNESS(durable_complete,
+	      .proves = "two completions and the callback's return: one result, pushed once",
 	      .setup = open_running, .thread = {come_back, complete_first, complete_second},
 	      .finish = completed_once, .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -287,7 +288,7 @@ static void open_empty(void)
 }
 
 MODEL_HARNESS(durable_find,
-	      .proves = "a timer that was found is whole, and stays while it is looked at",
+	      .proves = "a timer that a look-up returns is complete until the look-up ends",
 	      .setup = open_empty, .thread = {find, make_and_free}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
@@ -339,12 +340,13 @@ static void seen_in_time(void)
 	MODEL_CHECK(seen);
 }
 
-MODEL_HARNESS(durable_sleep, .proves = "no timer is staged beside a sleeper", .setup = open_empty,
-	      .thread = {stage, sleep_for_work}, .finish = seen_in_time, .preemptions = 2,
-	      .weak = 2, .any_order = true, .random_runs = 500);
-MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the window", .setup = open_empty,
-	      .thread = {stage_and_wait, sleep_for_window}, .finish = seen_in_time,
+MODEL_HARNESS(durable_sleep, .proves = "the I/O thread does not sleep while a timer is staged",
+	      .setup = open_empty, .thread = {stage, sleep_for_work}, .finish = seen_in_time,
 	      .preemptions = 2, .weak = 2, .any_order = true, .random_runs = 500);
+MODEL_HARNESS(durable_urgent, .proves = "a caller that waits ends the commit window",
+	      .setup = open_empty, .thread = {stage_and_wait, sleep_for_window},
+	      .finish = seen_in_time, .preemptions = 2, .weak = 2, .any_order = true,
+	      .random_runs = 500);
 
 /* In the next harness, a caller asks the I/O thread and waits for the answer, or gives up. */
 static struct twi_request request;
@@ -380,7 +382,7 @@ static void freed_once(void)
 	MODEL_CHECK(frees == 1);
 }
 
-MODEL_HARNESS(durable_ask, .proves = "an answer is whole; the request is freed once",
+MODEL_HARNESS(durable_ask, .proves = "an answer is complete, and its request is freed once",
 	      .setup = open_empty, .thread = {ask, answer}, .finish = freed_once, .preemptions = 2,
 	      .weak = 2, .random_runs = 500);
 
@@ -408,7 +410,8 @@ static void close_it(void)
 	gone = true;
 }
 
-MODEL_HARNESS(durable_close, .proves = "what a callback has done is there when the close goes on",
+MODEL_HARNESS(durable_close,
+	      .proves = "when the close continues, it sees everything that callbacks wrote",
 	      .setup = open_inside, .thread = {callback, close_it}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
@@ -464,7 +467,7 @@ static void take_serial(void)
 		MODEL_CHECK(serial >= NEW_FIRST);
 }
 
-MODEL_HARNESS(durable_serials, .proves = "no serial lies between two reservations",
+MODEL_HARNESS(durable_serials, .proves = "no serial number lies between two reservations",
 	      .setup = open_used_up, .thread = {reserve, take_serial}, .preemptions = 2, .weak = 2,
 	      .random_runs = 500);
 
@@ -509,7 +512,7 @@ static void places_are_free(void)
 	twi_claim_drop(0);
 }
 
-MODEL_HARNESS(durable_claim, .proves = "one file has one owner in a process",
+MODEL_HARNESS(durable_claim, .proves = "in a process, one file has one owner",
 	      .setup = open_first_taken, .thread = {claim_first, claim_second},
 	      .finish = places_are_free, .preemptions = 3, .weak = 2, .any_order = true,
 	      .random_runs = 500);

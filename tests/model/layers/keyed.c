@@ -465,77 +465,87 @@ static void destroyed_once(void)
 	MODEL_CHECK(note_end(&first) == TW_KEYED_END_FIRED);
 }
 
-MODEL_HARNESS(keyed_replace_expire, .proves = "a replace against its expiry: one end, as was told",
+MODEL_HARNESS(keyed_replace_expire, .proves = "a replace and the expiry: one end, as the code says",
 	      .setup = open_due, .thread = {turn, replace_second}, .finish = replaced_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_replace_again, .proves = "the same where the run would have another",
+MODEL_HARNESS(keyed_replace_again,
+	      .proves = "a replace and a run whose callback asks for another run: one end",
 	      .setup = open_again, .thread = {turn, replace_second}, .finish = replaced_for_good,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_cancel_expire, .proves = "a cancel against its expiry: one end, as was told",
+MODEL_HARNESS(keyed_cancel_expire, .proves = "a cancel and the expiry: one end, as the code says",
 	      .setup = open_due, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_cancel_again, .proves = "the same where the run would have another",
+MODEL_HARNESS(keyed_cancel_again,
+	      .proves = "a cancel and a run whose callback asks for another run: one end",
 	      .setup = open_again, .thread = {turn, cancel_any}, .finish = cancelled_or_fired,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_replace_cancel, .proves = "a replace against a cancel: one of the two is ended",
+MODEL_HARNESS(keyed_replace_cancel,
+	      .proves = "a replace and a cancel: the cancel ends the entry that has the key",
 	      .setup = open_waiting, .thread = {replace_second, cancel_any},
 	      .finish = replaced_and_cancelled, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_cancel_life, .proves = "a cancel of one life never ends the next",
+MODEL_HARNESS(keyed_cancel_life, .proves = "a cancel of one life never ends the next life",
 	      .setup = open_waiting, .thread = {replace_second, cancel_first},
 	      .finish = only_first_cancelled, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_replace_replace, .proves = "two replaces: two are ended, one has the key",
+MODEL_HARNESS(keyed_replace_replace,
+	      .proves = "two replaces end two entries, and one entry keeps the key",
 	      .setup = open_waiting, .thread = {replace_second_too, replace_third_too},
 	      .finish = both_replaced, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_schedule_schedule, .proves = "two that schedule if absent: one of them does",
+MODEL_HARNESS(keyed_schedule_schedule, .proves = "of two schedules of an absent key, one succeeds",
 	      .setup = open_table, .thread = {schedule_second, schedule_third},
 	      .finish = one_scheduled, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_schedule_cancel, .proves = "a dead entry does not keep its key",
+MODEL_HARNESS(keyed_schedule_cancel, .proves = "a key is free when its entry has ended",
 	      .setup = open_waiting, .thread = {schedule_second, cancel_first},
 	      .finish = cancelled_then_scheduled, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_get, .proves = "a lookup against a replace tells what belongs together",
+MODEL_HARNESS(keyed_get, .proves = "a look-up during a replace returns fields of one entry",
 	      .setup = open_waiting, .thread = {replace_second, get}, .finish = never_absent,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(keyed_get_deadline, .proves = "a lookup tells no life by the deadline of the next",
+MODEL_HARNESS(keyed_get_deadline,
+	      .proves = "a look-up never returns the next life's deadline for an earlier life",
 	      .setup = open_waiting, .thread = {replace_second_soon, get_deadline},
 	      .finish = never_absent, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_get_running, .proves = "a key that is replaced by its own run is never absent",
+MODEL_HARNESS(keyed_get_running, .proves = "a key that its own callback replaces is never absent",
 	      .setup = open_renewing, .thread = {turn, get}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_cancel_running, .proves = "a cancel beside it ends one of the two",
+MODEL_HARNESS(keyed_cancel_running,
+	      .proves = "a cancel during a replace by the callback ends one of the two entries",
 	      .setup = open_renewing, .thread = {turn, cancel_any}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_move_running, .proves = "a reschedule beside it moves one of the two",
+MODEL_HARNESS(keyed_move_running,
+	      .proves = "a reschedule during a replace by the callback moves one of the two",
 	      .setup = open_renewing, .thread = {turn, move}, .finish = never_absent,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_move, .proves = "a reschedule against a replace", .setup = open_waiting,
-	      .thread = {replace_second, move}, .finish = never_absent, .preemptions = 1, .weak = 1,
-	      .random_runs = 500);
-MODEL_HARNESS(keyed_reclaim, .proves = "memory serves again when no lookup sees it",
+MODEL_HARNESS(keyed_move, .proves = "a reschedule during a replace moves one of the two entries",
+	      .setup = open_waiting, .thread = {replace_second, move}, .finish = never_absent,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(keyed_reclaim, .proves = "memory is used again only when no look-up can see it",
 	      .setup = open_waiting, .thread = {cancel_and_schedule, get}, .finish = all_ended,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_retire, .proves = "entries that are retired at once, and a reclaimer",
+MODEL_HARNESS(keyed_retire,
+	      .proves = "entries that two threads retire during a reclaimer's turn are all freed",
 	      .setup = open_due, .thread = {turn, replace_second, reclaim}, .finish = all_ended,
 	      .preemptions = 1, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(keyed_stop_replace, .proves = "stop against a replace: stopped, or rejected",
+MODEL_HARNESS(keyed_stop_replace,
+	      .proves = "stop and a replace: the entry is stopped, or the call is rejected",
 	      .setup = open_working, .thread = {replace_second, stop}, .worker = world_work,
 	      .finish = put_or_rejected, .preemptions = 1, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(keyed_stop_schedule, .proves = "stop against a schedule: stopped, or rejected",
+MODEL_HARNESS(keyed_stop_schedule,
+	      .proves = "stop and a schedule: the entry is stopped, or the call is rejected",
 	      .setup = open_working_empty, .thread = {schedule_second, stop}, .worker = world_work,
 	      .finish = put_or_rejected, .preemptions = 1, .weak = 0, .random_runs = 1000);
 MODEL_HARNESS(keyed_stop_cancel,
-	      .proves = "stop against cancel and destroy: the finaliser is the last to touch it",
+	      .proves = "stop, cancel and destroy: the entry ends once, before the destroy",
 	      .setup = open_working_alone, .thread = {stop, cancel_and_destroy},
 	      .worker = world_work, .finish = cancelled_or_stopped, .preemptions = 1, .weak = 0,
 	      .random_runs = 1000);
 MODEL_HARNESS(keyed_stop_replaced,
-	      .proves = "stop against a cancel, and a replace that takes the dead entry out",
+	      .proves = "stop, cancel and a replace: each entry ends once and is freed once",
 	      .setup = open_working, .thread = {stop, cancel_any, replace_second_too},
 	      .worker = world_work, .finish = ended_at_most_once, .preemptions = 1, .weak = 0,
 	      .random_runs = 1000);
 MODEL_HARNESS(keyed_hand_back,
-	      .proves = "stop against a cancel, and the hand-back hook cancels too",
+	      .proves = "if a cancel and the hand-back hook's cancel race, one succeeds",
 	      .setup = open_working, .thread = {stop_and_cancel, cancel_any}, .worker = world_work,
 	      .finish = cancelled_once, .preemptions = 1, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(keyed_destroy, .proves = "a table that is destroyed is nobody's any more",
+MODEL_HARNESS(keyed_destroy, .proves = "no thread touches a table that was destroyed",
 	      .setup = open_due, .thread = {turn, destroy_if_free, reclaim_on},
 	      .finish = destroyed_once, .preemptions = 1, .weak = 1, .random_runs = 500);

@@ -233,29 +233,35 @@ static void created_and_closed(void)
 	world_close();
 }
 
-MODEL_HARNESS(keyed_threads, .proves = "a table has a reclaimer, whoever ended one before",
+MODEL_HARNESS(keyed_threads,
+	      .proves = "a new table has a reclaimer, even if an earlier reclaimer is ending",
 	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
 	      .finish = work_is_done, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_threads_stay, .proves = "the same before the table has work",
+MODEL_HARNESS(keyed_threads_stay,
+	      .proves = "a table without work has a reclaimer, even if an earlier one is ending",
 	      .setup = open_nothing, .thread = {open_and_close, open_and_close},
 	      .finish = thread_is_there, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_no_threads, .proves = "a table that has no reclaimer gets one as it grows",
+MODEL_HARNESS(keyed_no_threads, .proves = "a table without a reclaimer gets one when it grows",
 	      .setup = open_no_threads, .thread = {open_alone, open_alone},
 	      .finish = thread_comes_later, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_retire_turn, .proves = "a table that is pushed again comes back all the same",
+MODEL_HARNESS(keyed_retire_turn,
+	      .proves = "a table that is pushed again during a turn is looked at again",
 	      .setup = open_pushed, .thread = {reclaim, retire_second}, .finish = bare_is_back,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_destroy_create,
-	      .proves = "destroy returns while a creator fails to make the reclaimer",
+	      .proves = "destroy returns while another thread fails to create the reclaimer",
 	      .setup = open_left_alone, .thread = {destroy_table, open_alone},
 	      .finish = claim_is_free, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_destroy_again, .proves = "the same beside a table that grows",
+MODEL_HARNESS(keyed_destroy_again,
+	      .proves = "destroy returns if creating the reclaimer fails while the table grows",
 	      .setup = open_left_alone, .thread = {destroy_table, again}, .finish = claim_is_free,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_destroy_destroy, .proves = "the same beside another destroy",
+MODEL_HARNESS(keyed_destroy_destroy,
+	      .proves = "two concurrent destroys return if creating the reclaimer fails",
 	      .setup = open_two_left_alone, .thread = {destroy_table, retire_and_destroy_bare},
 	      .finish = claim_is_free, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(keyed_destroy_threads, .proves = "the same where threads can be made again meanwhile",
+MODEL_HARNESS(keyed_destroy_threads,
+	      .proves = "destroy returns if the reclaimer can be created only later",
 	      .setup = open_left_alone, .thread = {destroy_table, open_alone, threads_return},
 	      .finish = created_and_closed, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(keyed_destroy_both, .proves = "one turn for two tables wakes both destroyers",

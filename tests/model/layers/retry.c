@@ -396,50 +396,56 @@ static void open_full(void)
 }
 
 MODEL_HARNESS(retry_cancel,
-	      .proves = "an attempt against a cancel: one end, which sees the attempt",
+	      .proves = "an attempt and a cancel: one end, which sees the attempt's writes",
 	      .setup = open_pending, .thread = {turn, cancel}, .finish = one_end, .preemptions = 1,
 	      .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_cancel_done,
-	      .proves = "the same where it is done: who is too late sees the end",
+	      .proves = "an attempt that succeeds and a cancel: a late cancel sees the end",
 	      .setup = open_done, .thread = {turn, cancel}, .finish = told_the_end,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_reborn, .proves = "the same where the end is told by the task's next life",
+MODEL_HARNESS(retry_reborn,
+	      .proves = "a cancel that sees the task's next life sees the end of this one",
 	      .setup = open_done, .thread = {turn, cancel, submit_second}, .finish = told_the_end,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_abandon, .proves = "a timer against a cancel: the last of them frees the task",
+MODEL_HARNESS(retry_abandon, .proves = "a timer and a cancel: the last of them frees the task",
 	      .setup = open_done, .thread = {turn_and_submit, cancel}, .finish = told_the_end,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(retry_stack, .proves = "a link that is pushed again is popped with its new next",
+MODEL_HARNESS(retry_stack, .proves = "a link that is pushed again is popped with its new successor",
 	      .setup = open_stack, .thread = {push_one, pop}, .finish = both_links,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(retry_cancel_again, .proves = "the same where it is to be tried again",
+MODEL_HARNESS(retry_cancel_again,
+	      .proves = "an attempt that asks for another one, and a cancel: one end",
 	      .setup = open_again, .thread = {turn, cancel}, .finish = one_end, .preemptions = 1,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_complete, .proves = "a completion before or after its callback's return counts",
+MODEL_HARNESS(retry_complete,
+	      .proves = "a completion counts, before and after the return of its callback",
 	      .setup = open_pending, .thread = {turn, complete_again}, .finish = completed_as_told,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_complete_cancel, .proves = "a completion against a cancel: one of them",
+MODEL_HARNESS(retry_complete_cancel, .proves = "of a completion and a cancel, one succeeds",
 	      .setup = open_attempted, .thread = {complete_done, cancel},
 	      .finish = completed_or_cancelled, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_reuse, .proves = "a task that ends against a submit that takes its memory",
+MODEL_HARNESS(retry_reuse, .proves = "a submit may take the memory of a task that ends",
 	      .setup = open_done, .thread = {turn, submit_second}, .finish = done_or_dropped,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_drop, .proves = "an attempt against a submit that drops the oldest",
+MODEL_HARNESS(retry_drop,
+	      .proves = "an attempt and a submit that drops the oldest task: each task ends once",
 	      .setup = open_pending, .thread = {turn, submit_second}, .finish = dropped_or_kept,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(retry_complete_drop,
-	      .proves = "a completion against a submit that drops the oldest: one of them",
+	      .proves = "of a completion and the drop of the oldest task, one succeeds",
 	      .setup = open_attempted, .thread = {complete_done, submit_second},
 	      .finish = completed_or_dropped, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_grow, .proves = "a queue that grows against a look for the oldest",
+MODEL_HARNESS(retry_grow, .proves = "a queue may grow while a thread looks for the oldest task",
 	      .setup = open_full, .thread = {submit_second, submit_third},
 	      .finish = both_submits_once, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_destroy, .proves = "a queue that is destroyed is nobody's any more",
+MODEL_HARNESS(retry_destroy, .proves = "no thread touches a queue that was destroyed",
 	      .setup = open_done, .thread = {turn, destroy_if_free}, .finish = destroyed_once,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(retry_stop_complete, .proves = "stop against a completion that goes on: one end",
+MODEL_HARNESS(retry_stop_complete,
+	      .proves = "stop and a completion that asks for another attempt: one end",
 	      .setup = open_working, .thread = {complete_again, stop}, .worker = world_work,
 	      .finish = stopped_once, .preemptions = 1, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(retry_stop_submit, .proves = "stop against a submit: it ends, or was rejected",
+MODEL_HARNESS(retry_stop_submit,
+	      .proves = "stop and a submit: the task is stopped, or the call is rejected",
 	      .setup = open_working_idle, .thread = {submit_second, stop}, .worker = world_work,
 	      .finish = submitted_or_not, .preemptions = 1, .weak = 0, .random_runs = 1000);

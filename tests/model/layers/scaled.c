@@ -182,33 +182,34 @@ static void ended_once(void)
 	MODEL_CHECK(first.ran == first.ended[TW_END_EXPIRED]);
 }
 
-MODEL_HARNESS(scaled_schedule, .proves = "a schedule against a turn: the timeout runs",
+MODEL_HARNESS(scaled_schedule, .proves = "a timeout that is scheduled during a turn runs",
 	      .setup = open_driven, .thread = {schedule_first, turn}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_schedules, .proves = "the same with two threads", .setup = open_driven,
-	      .thread = {schedule_first, schedule_second, turn}, .finish = both_ran,
-	      .preemptions = 1, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_factor, .proves = "a change of the factor against a turn: it is not missed",
+MODEL_HARNESS(scaled_schedules, .proves = "timeouts that two threads schedule during a turn run",
+	      .setup = open_driven, .thread = {schedule_first, schedule_second, turn},
+	      .finish = both_ran, .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_factor, .proves = "a change of the factor during a turn is not missed",
 	      .setup = open_far, .thread = {factor_low, turn}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_factors, .proves = "the same with two threads", .setup = open_far,
-	      .thread = {factor_low, factor_low, turn}, .finish = first_ran, .preemptions = 1,
-	      .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_create, .proves = "a change of the factor against a new kind",
+MODEL_HARNESS(scaled_factors, .proves = "two threads may change the factor during a turn",
+	      .setup = open_far, .thread = {factor_low, factor_low, turn}, .finish = first_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 300);
+MODEL_HARNESS(scaled_create, .proves = "a new kind does not miss a change of the factor",
 	      .setup = world_open_layer, .thread = {create_and_turn, factor_low},
 	      .finish = first_ran, .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_again, .proves = "the same where the kind takes a seat that was left",
+MODEL_HARNESS(scaled_again,
+	      .proves = "a kind that takes a seat of an ended kind misses no change of the factor",
 	      .setup = open_left, .thread = {create_and_turn, factor_low}, .finish = first_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_end, .proves = "a change of the factor against the end of a kind",
+MODEL_HARNESS(scaled_end, .proves = "a change of the factor does no harm while a kind ends",
 	      .setup = open_waiting, .thread = {stop_and_destroy, factor_low}, .finish = close_all,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);
-MODEL_HARNESS(scaled_stop, .proves = "a stop against a turn: each timeout ends once",
+MODEL_HARNESS(scaled_stop, .proves = "each timeout ends once if stop races against a turn",
 	      .setup = open_stopping, .thread = {stop, turn}, .finish = ended_once,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);
 MODEL_HARNESS(scaled_seats, .proves = "two new kinds get two seats", .setup = world_open_layer,
 	      .thread = {kind_open, other_open}, .finish = two_apart, .preemptions = 1, .weak = 1,
 	      .random_runs = 300);
-MODEL_HARNESS(scaled_handed, .proves = "a new kind takes the seat that another one leaves",
+MODEL_HARNESS(scaled_handed, .proves = "a new kind may take the seat that another kind leaves",
 	      .setup = open_driven, .thread = {turn_and_destroy, other_open}, .finish = other_left,
 	      .preemptions = 1, .weak = 1, .random_runs = 300);

@@ -202,28 +202,33 @@ static void both_in(void)
 	none_left(&third);
 }
 
-MODEL_HARNESS(scope_end, .proves = "a schedule against an end: cancelled, or never in",
+MODEL_HARNESS(scope_end,
+	      .proves = "a schedule and an end: the member is cancelled, or was rejected",
 	      .setup = open_empty, .thread = {schedule_second, end_and_turn}, .finish = second_left,
 	      .preemptions = 2, .weak = 1, .any_order = true, .random_runs = 500);
-MODEL_HARNESS(scope_grow, .proves = "the same where the scope grows, and another thread sees that",
+MODEL_HARNESS(scope_grow, .proves = "a schedule in a new chunk and an end: cancelled, or rejected",
 	      .setup = open_full, .thread = {schedule_second, schedule_third, end},
 	      .finish = all_left, .preemptions = 1, .weak = 1, .any_order = true,
 	      .random_runs = 500);
-MODEL_HARNESS(scope_two_ends, .proves = "two ends and a schedule: nothing is left, each is counted",
+MODEL_HARNESS(scope_two_ends,
+	      .proves = "two ends and a schedule: no member is left, and each is counted",
 	      .setup = open_full, .thread = {end, end, schedule_second}, .finish = ended_once,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(scope_claim, .proves = "two schedules get two slots, also where one was used before",
+MODEL_HARNESS(scope_claim,
+	      .proves = "two schedules get two slots, even if one slot was used before",
 	      .setup = open_run, .thread = {schedule_second, schedule_third}, .finish = both_in,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(scope_again, .proves = "the same where the slot gets the same memory again",
+MODEL_HARNESS(scope_again,
+	      .proves = "two schedules get two slots, even if a slot gets the same memory again",
 	      .setup = open_left, .thread = {schedule_second, schedule_third}, .finish = both_in,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(scope_wait, .proves = "an end that waits sees what the callback wrote",
 	      .setup = open_due, .thread = {turn, end_wait}, .finish = waited_for, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(scope_reuse, .proves = "the same where its slot is used again", .setup = open_due,
-	      .thread = {turn, schedule_second, end_wait}, .finish = waited_for_and_left,
-	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(scope_reuse,
+	      .proves = "an end that waits sees the callback's writes, even if the slot is reused",
+	      .setup = open_due, .thread = {turn, schedule_second, end_wait},
+	      .finish = waited_for_and_left, .preemptions = 1, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(scope_cancel, .proves = "a single cancel frees the slot for a schedule",
 	      .setup = open_full, .thread = {cancel_first, schedule_second, end},
 	      .finish = second_left, .preemptions = 1, .weak = 1, .random_runs = 500);

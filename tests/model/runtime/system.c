@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces functions of libc (--wrap) and of liburcu. The linker prescribes the names and their
+ * Replaces functions of libc (--wrap) and of thread/rcu.c. The linker prescribes the names and their
  * leading underscores.
  *
  * During setup there is no other fiber, so every wait ends at once, as after its timeout. A futex
@@ -478,32 +478,23 @@ void *__wrap_memmove(void *to, const void *from, size_t bytes)
 
 /* Functions of RCU. */
 
-void urcu_bp_read_lock(void);
-void urcu_bp_read_unlock(void);
-void urcu_bp_synchronize_rcu(void);
-void urcu_bp_register_thread(void);
-void urcu_bp_before_fork(void);
-void urcu_bp_after_fork_parent(void);
-void urcu_bp_after_fork_child(void);
+void twi_rcu_call_enter(void);
+void twi_rcu_call_leave(void);
+void twi_rcu_synchronize(void);
+void twi_rcu_register_thread(void);
+bool twi_rcu_inside(void);
 
-void urcu_bp_register_thread(void)
+void twi_rcu_register_thread(void)
 {
 }
 
-/* Does nothing. The library's code requires this function, but no harness forks. */
-void urcu_bp_before_fork(void)
+/* No harness forks, and the hash table is the model's. So this has no caller. */
+bool twi_rcu_inside(void)
 {
+	return false;
 }
 
-void urcu_bp_after_fork_parent(void)
-{
-}
-
-void urcu_bp_after_fork_child(void)
-{
-}
-
-void urcu_bp_read_lock(void)
+void twi_rcu_call_enter(void)
 {
 	struct fiber *self = fiber_self();
 
@@ -515,7 +506,7 @@ void urcu_bp_read_lock(void)
 	trace_event("section", NULL, 0, PC);
 }
 
-void urcu_bp_read_unlock(void)
+void twi_rcu_call_leave(void)
 {
 	struct fiber *self = fiber_self();
 
@@ -539,7 +530,7 @@ static bool sections_ended(struct fiber *self)
 	return true;
 }
 
-void urcu_bp_synchronize_rcu(void)
+void twi_rcu_synchronize(void)
 {
 	struct fiber *self = fiber_self();
 

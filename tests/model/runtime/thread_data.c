@@ -10,6 +10,10 @@
 
 #include "model.h"
 
+#include <ck_pr.h>
+
+_Atomic unsigned model_fence;
+
 static struct twi_thread thread_data[MODEL_FIBERS];
 
 struct twi_thread *model_thread_self(void);

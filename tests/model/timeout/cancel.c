@@ -119,18 +119,21 @@ static void look_if_cancelled(void)
 		MODEL_CHECK(before_own == 1);
 }
 
-MODEL_HARNESS(cancel_own, .proves = "cancel on the worker against another: one is told so",
+MODEL_HARNESS(cancel_own, .proves = "of the worker's own cancel and another cancel, one succeeds",
 	      .setup = open_own, .thread = {turn, cancel_other}, .finish = one_of_two,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(cancel_own_seen, .proves = "who sees that cancel sees what came before it",
+MODEL_HARNESS(cancel_own_seen,
+	      .proves = "a thread that sees the worker's cancel sees what came before it",
 	      .setup = open_own, .thread = {turn, look_if_cancelled}, .finish = world_close,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(cancel_transfer, .proves = "cancel against transfer: ends once, as told",
+MODEL_HARNESS(cancel_transfer,
+	      .proves = "cancel and the transfer: the timeout ends once, as the code says",
 	      .setup = open_in_ingress, .thread = {cancel, turn_twice}, .finish = ended_as_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(cancel_due, .proves = "cancel against transfer and expiry in one turn",
+MODEL_HARNESS(cancel_due,
+	      .proves = "cancel, transfer and expiry in one turn: the timeout ends once",
 	      .setup = open_due, .thread = {cancel, turn}, .finish = ended_as_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(cancel_expire, .proves = "cancel against expiry: the callback's work is visible",
+MODEL_HARNESS(cancel_expire, .proves = "a cancel that reports a run sees what the callback wrote",
 	      .setup = open_wheeled, .thread = {cancel, turn}, .finish = ended_as_told,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);

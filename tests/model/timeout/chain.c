@@ -250,22 +250,22 @@ static void last_ended(void)
 	MODEL_CHECK(ends() == 1);
 }
 
-MODEL_HARNESS(chain_cancel, .proves = "cancel against a run and its end: ends once, as told",
+MODEL_HARNESS(chain_cancel, .proves = "cancel and a run's end: one end, as the code says",
 	      .setup = open_due, .thread = {cancel, turn}, .finish = cancelled, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(chain_wait, .proves = "who cancels and waits sees the last run and the finaliser",
+MODEL_HARNESS(chain_wait, .proves = "cancel_wait sees what the last run and the finaliser wrote",
 	      .setup = open_due, .thread = {cancel_wait, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(chain_wait_two, .proves = "two who cancel and wait: both are woken",
+MODEL_HARNESS(chain_wait_two, .proves = "two threads in cancel_wait are both woken",
 	      .setup = open_due, .thread = {cancel_wait_too, cancel_wait_too, turn},
 	      .finish = cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(chain_last, .proves = "cancel against the last run: one of the two ends it, as told",
+MODEL_HARNESS(chain_last, .proves = "cancel and the last run: one end, as the code says",
 	      .setup = open_last, .thread = {cancel_last, turn}, .finish = last_ended,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(chain_executor_cancel, .proves = "cancel against an executor's run and a turn",
+MODEL_HARNESS(chain_executor_cancel, .proves = "cancel, an executor's run and a turn: one end",
 	      .setup = open_dispatched, .thread = {execute, cancel, turn}, .finish = cancelled,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(chain_executor_wait, .proves = "cancel and wait against an executor's run",
+MODEL_HARNESS(chain_executor_wait, .proves = "cancel_wait waits for an executor's run",
 	      .setup = open_dispatched, .thread = {execute, cancel_wait}, .finish = cancelled,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -287,7 +287,7 @@ static void behind_ran(void)
  * In this harness the main fiber makes the last turns, after all threads have ended. So the
  * dispatch hook's accesses need no order of their own.
  */
-MODEL_HARNESS(chain_executor, .proves = "from an executor back to the worker, and out again",
+MODEL_HARNESS(chain_executor, .proves = "each run in an executor sees what the previous run wrote",
 	      .setup = open_behind, .thread = {execute, turn}, .finish = behind_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -297,7 +297,7 @@ static void queued_ran(void)
 	unexpired_after(1);
 }
 
-MODEL_HARNESS(chain_queued, .proves = "out of a queue against a run's end: filed, and freed once",
+MODEL_HARNESS(chain_queued, .proves = "a chain queued at a run's end is filed, and freed once",
 	      .setup = open_queued, .thread = {execute, turn}, .finish = queued_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -330,7 +330,7 @@ static void cancel_any(void)
 	one.outcome = tw_cancel(one.handle);
 }
 
-MODEL_HARNESS(chain_queued_cancel, .proves = "the same, and cancelled: freed once",
+MODEL_HARNESS(chain_queued_cancel, .proves = "a chain queued at a run's end may be cancelled",
 	      .setup = open_queued_bare, .thread = {execute, cancel_any}, .finish = freed_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -355,7 +355,7 @@ static void rescheduled_ran(void)
 	unexpired_after(dispatched);
 }
 
-MODEL_HARNESS(chain_reschedule, .proves = "to an earlier deadline against an executor's end",
+MODEL_HARNESS(chain_reschedule, .proves = "an earlier time that is set at a run's end holds",
 	      .setup = open_dispatched, .thread = {execute, at_once, turn},
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
@@ -371,7 +371,7 @@ static void moved_ran(void)
 	unexpired_after(one.ran);
 }
 
-MODEL_HARNESS(chain_reschedule_worker, .proves = "the same against a run on the worker",
+MODEL_HARNESS(chain_reschedule_worker, .proves = "an earlier time set beside a worker's run holds",
 	      .setup = open_due, .thread = {at_once, turn}, .finish = moved_ran, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
 
@@ -392,7 +392,7 @@ static void dispatched_again(void)
 	unexpired_after(2);
 }
 
-MODEL_HARNESS(chain_sleep, .proves = "an executor's chain that is due again, against the sleep",
+MODEL_HARNESS(chain_sleep, .proves = "a chain that is due again after a run wakes the worker",
 	      .setup = open_asleep, .thread = {execute}, .worker = world_work,
 	      .finish = dispatched_again, .preemptions = 1, .weak = 1, .random_runs = 2000);
 
@@ -412,8 +412,7 @@ static void woken_by_one(void)
 	unexpired_after(dispatched);
 }
 
-MODEL_HARNESS(chain_sleep_twice,
-	      .proves = "the same against one to an earlier deadline: somebody wakes",
+MODEL_HARNESS(chain_sleep_twice, .proves = "a chain's rerun or an earlier time wakes the worker",
 	      .setup = open_asleep_far, .thread = {execute, at_once}, .worker = world_work,
 	      .finish = woken_by_one, .preemptions = 1, .weak = 1, .random_runs = 2000);
 
@@ -430,7 +429,7 @@ static void unexpired_once(void)
 	MODEL_CHECK(ends() == 1 && one.ended[TW_END_UNEXPIRED] == 1 && one.unexpired == 1);
 }
 
-MODEL_HARNESS(chain_stop_executor, .proves = "stop against an executor's run: handed back once",
+MODEL_HARNESS(chain_stop_executor, .proves = "after an executor's run, stop hands back once",
 	      .setup = open_dispatched, .thread = {execute, stop}, .finish = unexpired_once,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -443,7 +442,7 @@ static void stopped_cancelled(void)
 	MODEL_CHECK(one.unexpired == back);
 }
 
-MODEL_HARNESS(chain_stop_cancel, .proves = "the same against a cancel, too: one end, as told",
+MODEL_HARNESS(chain_stop_cancel, .proves = "stop, a cancel and a run: one end, as the code says",
 	      .setup = open_dispatched, .thread = {execute, stop, cancel_any},
 	      .finish = stopped_cancelled, .preemptions = 1, .weak = 0, .random_runs = 2000);
 
@@ -476,7 +475,7 @@ static void turn_and_take(void)
 	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &two, &two.handle) == 0);
 }
 
-MODEL_HARNESS(chain_get, .proves = "a look at a chain that is cancelled, and its block another's",
+MODEL_HARNESS(chain_get, .proves = "tw_timeout_get is right while a chain's block is used again",
 	      .setup = open_due, .thread = {get, cancel_and_take}, .finish = world_close,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 static void open_last_bare(void)
@@ -490,10 +489,10 @@ static void take(void)
 	MODEL_CHECK(tw_schedule_periodic(world.engine, &hours, &bare_kind, &two, &two.handle) == 0);
 }
 
-MODEL_HARNESS(chain_get_taken, .proves = "its block is nobody's before its word says so",
+MODEL_HARNESS(chain_get_taken, .proves = "a chain's block is free only when its state says so",
 	      .setup = open_last_bare, .thread = {get, turn, take}, .finish = world_close,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(chain_get_last, .proves = "the same while it runs for the last time",
+MODEL_HARNESS(chain_get_last, .proves = "tw_timeout_get is right during the last run",
 	      .setup = open_last, .thread = {get, turn_and_take}, .finish = world_close,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -522,7 +521,7 @@ static void cancelled_taken(void)
 	MODEL_CHECK(ends() == 1 && two.unexpired == 1);
 }
 
-MODEL_HARNESS(chain_ring, .proves = "cancelled in a ring, its blocks another's, against a turn",
+MODEL_HARNESS(chain_ring, .proves = "a chain cancelled in a ring is freed once",
 	      .setup = open_ringed, .thread = {cancel_and_take, turn}, .finish = cancelled_taken,
 	      .preemptions = 2, .weak = 0, .random_runs = 1000);
 
@@ -561,7 +560,7 @@ static void get_old(void)
 		MODEL_CHECK(seen.deadline_ns == SOON_NS && seen.arg == &two);
 }
 
-MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows what a chain has",
+MODEL_HARNESS(chain_reborn, .proves = "an old handle never shows the next chain's argument",
 	      .setup = open_reborn, .thread = {reborn, turn, get_old}, .finish = world_close,
 	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -572,9 +571,9 @@ static void reborn_due(void)
 	MODEL_CHECK(tw_clock_set(world.clock, CLOCK_NS + 2 * WORLD_TICK_NS) == 0);
 }
 
-MODEL_HARNESS(chain_reborn_ran, .proves = "nor when the chain is to run next", .setup = open_reborn,
-	      .thread = {reborn_due, turn, get_old}, .finish = world_close, .preemptions = 1,
-	      .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(chain_reborn_ran, .proves = "an old handle never shows when the next chain runs",
+	      .setup = open_reborn, .thread = {reborn_due, turn, get_old}, .finish = world_close,
+	      .preemptions = 1, .weak = 1, .random_runs = 1000);
 
 /*
  * Cancels in the other order, so that the old timeout's block becomes the chain's own block instead
@@ -591,6 +590,6 @@ static void reborn_second(void)
 	MODEL_CHECK(twi_node_of_handle(one.handle)->arg == two.handle.node);
 }
 
-MODEL_HARNESS(chain_reborn_second, .proves = "nor what its second block has", .setup = open_reborn,
-	      .thread = {reborn_second, get_old}, .finish = world_close, .preemptions = 2,
-	      .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(chain_reborn_second, .proves = "an old handle never shows the chain's own block",
+	      .setup = open_reborn, .thread = {reborn_second, get_old}, .finish = world_close,
+	      .preemptions = 2, .weak = 1, .random_runs = 1000);

@@ -122,9 +122,9 @@ static void one_ran(void)
 	world_close();
 }
 
-MODEL_HARNESS(handle_push, .proves = "the handle is written before the push", .setup = open_limited,
-	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 2, .weak = 1,
-	      .random_runs = 500);
+MODEL_HARNESS(handle_push, .proves = "schedule writes the handle before it pushes the timeout",
+	      .setup = open_limited, .thread = {schedule, turn_twice}, .finish = one_ran,
+	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
 /*
  * In the next harnesses, an entry in the lane's ring already names the node. So the worker may find
@@ -152,10 +152,10 @@ static void open_quick(void)
 	model_as(0, schedule_and_cancel);
 }
 
-MODEL_HARNESS(handle_quick, .proves = "the same by a producer's quick path", .setup = open_quick,
-	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
-	      .random_runs = 500);
-MODEL_HARNESS(handle_stale, .proves = "the same where an old entry names the node",
+MODEL_HARNESS(handle_quick, .proves = "the quick path writes the handle before it pushes",
+	      .setup = open_quick, .thread = {schedule, turn_twice}, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(handle_stale, .proves = "a stale entry finds the handle already written",
 	      .setup = open_stale, .thread = {schedule, turn_twice}, .finish = one_ran,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -164,6 +164,7 @@ MODEL_HARNESS(handle_stale, .proves = "the same where an old entry names the nod
 static void share_lane(void)
 {
 	twi_thread()->lane = TWI_LANE_SHARED;
+	twi_thread()->presence = NULL;
 }
 
 static void open_linked(void)
@@ -172,9 +173,9 @@ static void open_linked(void)
 	model_as(0, share_lane);
 }
 
-MODEL_HARNESS(handle_linked, .proves = "the same by a link queue", .setup = open_linked,
-	      .thread = {schedule, turn_twice}, .finish = one_ran, .preemptions = 1, .weak = 1,
-	      .random_runs = 500);
+MODEL_HARNESS(handle_linked, .proves = "a push to the link queue comes after the handle's write",
+	      .setup = open_linked, .thread = {schedule, turn_twice}, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /* The next harnesses schedule batches. The call writes arrays; each callback reads its element. */
 
@@ -248,10 +249,10 @@ static void open_batch(void)
 	memset(errors, 2, sizeof errors);
 }
 
-MODEL_HARNESS(handle_batch, .proves = "a batch writes handle and code before an item can run",
+MODEL_HARNESS(handle_batch, .proves = "a batch writes each handle and code before the item can run",
 	      .setup = open_batch, .thread = {batch_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_batch_chain, .proves = "the same where the ring has no room for all",
+MODEL_HARNESS(handle_batch_chain, .proves = "a full ring: the batch writes before a run",
 	      .setup = open_batch, .thread = {batch_many, turn_twice}, .finish = all_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -277,10 +278,10 @@ static void open_batch_stale(void)
 	model_as(0, schedule_and_cancel_few);
 }
 
-MODEL_HARNESS(handle_batch_stale, .proves = "the same where old entries name what it adds",
+MODEL_HARNESS(handle_batch_stale, .proves = "stale entries: the batch writes before a run",
 	      .setup = open_batch_stale, .thread = {batch_few, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_batch_single, .proves = "the same of items that go by the single call",
+MODEL_HARNESS(handle_batch_single, .proves = "items by the single call have their handles",
 	      .setup = open_batch, .thread = {batch_single, turn_twice}, .finish = few_ran,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -324,12 +325,12 @@ static void schedule_group_chain(void)
 					       &objects[0].handle) == 0);
 }
 
-MODEL_HARNESS(handle_group, .proves = "so is that of a group's timeout", .setup = open_group,
-	      .thread = {schedule_group, turn_twice}, .finish = one_ran, .preemptions = 1,
-	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_group_chain, .proves = "and of its chain", .setup = open_group,
-	      .thread = {schedule_group_chain, turn_later}, .finish = one_ran, .preemptions = 1,
-	      .weak = 0, .random_runs = 500);
+MODEL_HARNESS(handle_group, .proves = "the handle of a group's timeout is written before it runs",
+	      .setup = open_group, .thread = {schedule_group, turn_twice}, .finish = one_ran,
+	      .preemptions = 1, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(handle_group_chain, .proves = "a group writes a chain's handle before its run",
+	      .setup = open_group, .thread = {schedule_group_chain, turn_later}, .finish = one_ran,
+	      .preemptions = 1, .weak = 0, .random_runs = 500);
 
 /*
  * The next harnesses schedule keyed timeouts. The call must write the life before the callback and
@@ -466,19 +467,20 @@ static void key_stopped(void)
 	MODEL_CHECK(objects[1].ended == !rejected && objects[1].life == 0);
 }
 
-MODEL_HARNESS(handle_keyed, .proves = "an entry's life is written before its run",
+MODEL_HARNESS(handle_keyed, .proves = "an entry's life is written before it runs",
 	      .setup = open_table, .thread = {put_first, turn_later}, .finish = key_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_cancel, .proves = "and before the hook of one that is cancelled",
+MODEL_HARNESS(handle_keyed_cancel, .proves = "an entry's life is written before a cancel's hook",
 	      .setup = open_table, .thread = {put_first, cancel_key}, .finish = key_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_replace, .proves = "the same of one that is put in its place",
+MODEL_HARNESS(handle_keyed_replace, .proves = "a replace writes the life before the run",
 	      .setup = open_key, .thread = {put_second, turn_later}, .finish = both_keys_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_late, .proves = "the same where the time of the old one has come",
+MODEL_HARNESS(handle_keyed_late,
+	      .proves = "a replace of a due entry writes the life before the run",
 	      .setup = open_key_due, .thread = {put_second, turn_twice, cancel_key},
 	      .finish = both_keys_ended, .preemptions = 1, .weak = 0, .random_runs = 500);
-MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves what was there",
+MODEL_HARNESS(handle_keyed_stop, .proves = "a replace that stop rejects leaves the life unchanged",
 	      .setup = open_key_stop, .thread = {put_second, stop}, .worker = world_work,
 	      .finish = key_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);
 
@@ -591,9 +593,9 @@ static void task_stopped(void)
 MODEL_HARNESS(handle_retry, .proves = "a task's handle is written before its attempt",
 	      .setup = open_queue, .thread = {submit_first, turn_later}, .finish = task_ended,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_retry_drop, .proves = "and before the hook of one that is dropped",
+MODEL_HARNESS(handle_retry_drop, .proves = "a task's handle is written before the hook of a drop",
 	      .setup = open_queue, .thread = {submit_first, submit_second},
 	      .finish = both_tasks_ended, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(handle_retry_stop, .proves = "a submit that stop rejects leaves what was there",
+MODEL_HARNESS(handle_retry_stop, .proves = "a submit that stop rejects leaves the handle unchanged",
 	      .setup = open_queue_stop, .thread = {submit_first, stop}, .worker = world_work,
 	      .finish = task_stopped, .preemptions = 1, .weak = 0, .random_runs = 1000);

@@ -187,18 +187,19 @@ static void turn_and_again(void)
 	finish_and_again();
 }
 
-MODEL_HARNESS(pin_finish, .proves = "a count is in its own engine, and there when stop has ended",
+MODEL_HARNESS(pin_finish,
+	      .proves = "a worker's count is in its engine, and visible when stop has ended",
 	      .setup = open_pending, .thread = {later, finish_and_again},
 	      .finish = told_and_counted, .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(pin_cancel, .proves = "the same where a cancel ends the timeout",
+MODEL_HARNESS(pin_cancel, .proves = "a count before another thread's cancel is in its engine",
 	      .setup = open_pending, .thread = {later, cancel, finish_and_again},
 	      .finish = told_and_counted, .preemptions = 1, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(pin_own_cancel, .proves = "the same where the worker's own cancel does",
+MODEL_HARNESS(pin_own_cancel, .proves = "a count before the worker's own cancel is in its engine",
 	      .setup = open_pending, .thread = {later, own_cancel_and_again},
 	      .finish = told_and_counted, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(pin_expire, .proves = "the same where its expiry does", .setup = open_due,
+MODEL_HARNESS(pin_expire, .proves = "a count before the expiry is in its engine", .setup = open_due,
 	      .thread = {still_due, turn_and_again}, .finish = told_and_counted, .preemptions = 2,
 	      .weak = 1, .random_runs = 500);
-MODEL_HARNESS(pin_again, .proves = "a later pin of the thread still tells of an earlier count",
+MODEL_HARNESS(pin_again, .proves = "a thread's later pin does not hide its earlier count",
 	      .setup = open_two, .thread = {later_twice, finish_and_again},
 	      .finish = told_and_counted, .preemptions = 2, .weak = 1, .random_runs = 500);

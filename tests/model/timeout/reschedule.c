@@ -165,35 +165,32 @@ static void open_in_ingress_uncancelled(void)
 	reset_outcome();
 }
 
-MODEL_HARNESS(reschedule_expire, .proves = "later against expiry: not at the old time",
+MODEL_HARNESS(reschedule_expire, .proves = "a timeout does not run at its replaced deadline",
 	      .setup = open_due, .thread = {later, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_expire_again, .proves = "the same where the deadline was changed before",
+MODEL_HARNESS(reschedule_expire_again, .proves = "a second change of the deadline also holds",
 	      .setup = open_due_again, .thread = {later, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_delay, .proves = "the same by a delay, which needs the engine's clock",
+MODEL_HARNESS(reschedule_delay, .proves = "a reschedule by a delay reads the engine's clock safely",
 	      .setup = open_due_again, .thread = {by_delay, turn}, .finish = later_or_expired,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_expire_earlier, .proves = "earlier against expiry: it runs, as told",
+MODEL_HARNESS(reschedule_expire_earlier, .proves = "an earlier time and the expiry: it runs once",
 	      .setup = open_due_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_expire_cancel,
-	      .proves = "later against expiry and cancel: one end, as told",
+MODEL_HARNESS(reschedule_expire_cancel, .proves = "later, expiry and cancel: one end, as told",
 	      .setup = open_due_again, .thread = {later, cancel, turn},
 	      .finish = later_expired_or_cancelled, .preemptions = 2, .weak = 0,
 	      .random_runs = 1000);
-MODEL_HARNESS(reschedule_transfer, .proves = "earlier against transfer: filed by the new deadline",
+MODEL_HARNESS(reschedule_transfer, .proves = "the transfer files by the new, earlier deadline",
 	      .setup = open_in_ingress_uncancelled, .thread = {at_once, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_earlier, .proves = "earlier against a turn: filed anew, freed once",
+MODEL_HARNESS(reschedule_earlier, .proves = "beside a turn, the node is filed anew and freed once",
 	      .setup = open_far_uncancelled, .thread = {at_once, turn}, .finish = due_or_cancelled,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_earlier_cancel,
-	      .proves = "earlier against cancel and a turn: pushed once, freed once",
+MODEL_HARNESS(reschedule_earlier_cancel, .proves = "earlier and cancel: one push, freed once",
 	      .setup = open_far_uncancelled, .thread = {at_once, cancel, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
-MODEL_HARNESS(reschedule_earlier_twice,
-	      .proves = "two to earlier against a turn: one pushes, none is lost",
+MODEL_HARNESS(reschedule_earlier_twice, .proves = "two calls during a turn: one of them pushes",
 	      .setup = open_far_uncancelled, .thread = {at_once, sooner, turn},
 	      .finish = due_or_cancelled, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
@@ -250,16 +247,16 @@ static void where_told(void)
 	(void)probe_end(&one);
 }
 
-MODEL_HARNESS(reschedule_own_cancel, .proves = "the worker's own move against a cancel",
+MODEL_HARNESS(reschedule_own_cancel, .proves = "the worker's reschedule and a cancel: one end",
 	      .setup = open_far_checked, .thread = {own_later, cancel}, .finish = where_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_own_earlier, .proves = "the same against one to a still earlier deadline",
+MODEL_HARNESS(reschedule_own_earlier, .proves = "the worker's and another reschedule both count",
 	      .setup = open_far_checked, .thread = {own_later, at_once}, .finish = where_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_own_later, .proves = "the same against one to a later deadline",
+MODEL_HARNESS(reschedule_own_later, .proves = "the worker's call and a later deadline both count",
 	      .setup = open_far_checked, .thread = {own_later, never}, .finish = where_told,
 	      .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_own_both, .proves = "the same against one of each",
+MODEL_HARNESS(reschedule_own_both, .proves = "the worker's and two other calls all count",
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -289,12 +286,12 @@ static void last_counts(void)
 	world_close();
 }
 
-MODEL_HARNESS(reschedule_last, .proves = "of two to earlier, in the wheel, the last one counts",
+MODEL_HARNESS(reschedule_last, .proves = "of two earlier times in the wheel, the last one holds",
 	      .setup = open_far, .thread = {not_yet, at_once_after}, .finish = last_counts,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);
 
 /* The second reschedule need not push: the worker's step sees its change in the state word. */
-MODEL_HARNESS(reschedule_last_turn, .proves = "the same against a turn, which files it by that",
+MODEL_HARNESS(reschedule_last_turn, .proves = "a turn files by the last of two deadlines",
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
@@ -311,9 +308,9 @@ static void two_blocks(void)
 	world_close();
 }
 
-MODEL_HARNESS(reschedule_ingress_cancel,
-	      .proves = "earlier, then cancelled, in ingress: freed once", .setup = open_in_ingress,
-	      .finish = two_blocks, .preemptions = 0, .weak = 0, .random_runs = 0);
+MODEL_HARNESS(reschedule_ingress_cancel, .proves = "moved and cancelled in ingress: freed once",
+	      .setup = open_in_ingress, .finish = two_blocks, .preemptions = 0, .weak = 0,
+	      .random_runs = 0);
 
 /* In the next harnesses, the callback must see all writes that came before the reschedule. */
 
@@ -387,14 +384,13 @@ static void mark_was_seen(void)
 	world_close();
 }
 
-MODEL_HARNESS(reschedule_seen_later,
-	      .proves = "the callback sees what came before a later deadline",
+MODEL_HARNESS(reschedule_seen_later, .proves = "the callback sees the writes before a reschedule",
 	      .setup = open_to_look_due, .thread = {mark_and_later, turn}, .finish = mark_was_seen,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_seen_earlier, .proves = "the same for an earlier one, in the wheel",
+MODEL_HARNESS(reschedule_seen_earlier, .proves = "a callback sees writes before an earlier time",
 	      .setup = open_to_look_far, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_seen_ingress, .proves = "the same in ingress",
+MODEL_HARNESS(reschedule_seen_ingress, .proves = "a callback sees writes before a move in ingress",
 	      .setup = open_to_look_ingress, .thread = {mark_and_earlier, turn},
 	      .finish = mark_was_seen, .preemptions = 2, .weak = 1, .random_runs = 500);
 
@@ -431,10 +427,10 @@ static void other_untouched(void)
 	(void)probe_end(&one);
 }
 
-MODEL_HARNESS(reschedule_stale, .proves = "a stale handle moves nobody's deadline, be it the same",
+MODEL_HARNESS(reschedule_stale, .proves = "a stale handle moves no timeout with the same deadline",
 	      .setup = open_reuse, .thread = {later, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
-MODEL_HARNESS(reschedule_stale_earlier, .proves = "the same, to an earlier one",
+MODEL_HARNESS(reschedule_stale_earlier, .proves = "a stale handle moves nothing to an earlier time",
 	      .setup = open_reuse, .thread = {sooner, expire_and_reuse}, .finish = other_untouched,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
@@ -460,7 +456,7 @@ static void close_it(void)
 	world_close();
 }
 
-MODEL_HARNESS(reschedule_get, .proves = "state and deadline that are told are of one moment",
+MODEL_HARNESS(reschedule_get, .proves = "tw_timeout_get returns state and deadline of one moment",
 	      .setup = open_far, .thread = {get_later, earlier_and_turn}, .finish = close_it,
 	      .preemptions = 2, .weak = 2, .random_runs = 500);
 
@@ -505,7 +501,7 @@ static void unexpired_as_told(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-MODEL_HARNESS(reschedule_stop, .proves = "earlier against stop: handed back with what was told",
+MODEL_HARNESS(reschedule_stop, .proves = "stop hands back a moved timeout with its new deadline",
 	      .setup = open_far_starting, .thread = {to_soon, stop}, .worker = world_work,
 	      .finish = unexpired_as_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
@@ -579,21 +575,19 @@ static void not_woken(void)
 	world_close();
 }
 
-MODEL_HARNESS(reschedule_no_wake, .proves = "earlier, and not before the next one: nobody is woken",
+MODEL_HARNESS(reschedule_no_wake, .proves = "a deadline after the next one wakes no thread",
 	      .setup = open_asleep, .worker = world_work, .finish = not_woken, .preemptions = 0,
 	      .weak = 0, .random_runs = 0);
-MODEL_HARNESS(reschedule_sleep, .proves = "earlier in the wheel against the worker's sleep",
+MODEL_HARNESS(reschedule_sleep, .proves = "an earlier deadline in the wheel wakes the worker",
 	      .setup = open_far_starting, .thread = {at_once}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_sleep_ingress, .proves = "earlier in ingress against the worker's sleep",
+MODEL_HARNESS(reschedule_sleep_ingress, .proves = "an earlier one in ingress wakes the worker",
 	      .setup = open_ingress_starting, .thread = {at_once}, .worker = world_work,
 	      .finish = ran_by_itself, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(reschedule_sleep_twice,
-	      .proves = "two to earlier, one of whom needs the worker, against its sleep",
+MODEL_HARNESS(reschedule_sleep_twice, .proves = "of two calls, the one that must wake does so",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .preemptions = 2, .weak = 0, .random_runs = 2000);
-MODEL_HARNESS(reschedule_sleep_order,
-	      .proves = "the same, where it is only told that the other has pushed",
+MODEL_HARNESS(reschedule_sleep_order, .proves = "in either order of two calls, one wakes",
 	      .setup = open_ten_ticks, .thread = {not_yet, at_once}, .worker = world_work,
 	      .finish = ran_or_is_later, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 1000);

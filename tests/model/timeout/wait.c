@@ -124,21 +124,21 @@ static void ran_once_close(void)
 	ran_once();
 }
 
-MODEL_HARNESS(wait_end, .proves = "cancel_wait against the end of the run", .setup = open_due,
-	      .thread = {cancel_wait, turn}, .finish = ended, .preemptions = 3, .weak = 1,
-	      .random_runs = 500);
-MODEL_HARNESS(wait_two, .proves = "two that wait for one run: both are woken", .setup = open_due,
-	      .thread = {cancel_wait, cancel_wait, turn}, .finish = ended, .preemptions = 2,
-	      .weak = 0, .random_runs = 500);
-MODEL_HARNESS(dispatch_wait, .proves = "cancel_wait against an executor's run",
+MODEL_HARNESS(wait_end, .proves = "cancel_wait returns at the end of the run, and sees its writes",
+	      .setup = open_due, .thread = {cancel_wait, turn}, .finish = ended, .preemptions = 3,
+	      .weak = 1, .random_runs = 500);
+MODEL_HARNESS(wait_two, .proves = "two threads that wait for one run are both woken",
+	      .setup = open_due, .thread = {cancel_wait, cancel_wait, turn}, .finish = ended,
+	      .preemptions = 2, .weak = 0, .random_runs = 500);
+MODEL_HARNESS(dispatch_wait, .proves = "cancel_wait waits for an executor's run",
 	      .setup = open_dispatched, .thread = {cancel_wait, run_due}, .worker = world_work,
 	      .finish = ran_once_close, .preemptions = 2, .weak = 1, .random_runs = 500);
 MODEL_HARNESS(dispatch_stop, .proves = "stop and destroy wait for an executor's run",
 	      .setup = open_dispatched, .thread = {run_due, stop_and_destroy}, .worker = world_work,
 	      .finish = ran_once, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(dispatch_twice, .proves = "of two runs of one due timeout one wins",
+MODEL_HARNESS(dispatch_twice, .proves = "of two runs of one due timeout, one succeeds",
 	      .setup = open_dispatched, .thread = {run_due, run_due}, .worker = world_work,
 	      .finish = ran_once_close, .preemptions = 2, .weak = 1, .random_runs = 500);
-MODEL_HARNESS(dispatch_count, .proves = "what is dispatched and what has ended are counted",
+MODEL_HARNESS(dispatch_count, .proves = "each dispatched timeout and each end is counted",
 	      .setup = open_next, .thread = {run_first, turn}, .finish = one_in_flight,
 	      .preemptions = 2, .weak = 0, .random_runs = 500);

@@ -76,7 +76,7 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 	check_int(tw_engine_poll(scene->fixture.engine, 0), 0);
 }
 
-Test(loop_reschedule, a_peer_in_the_batch_under_way)
+Test(loop_reschedule, peer_in_the_same_batch_may_be_rescheduled)
 {
 	for (int move = 0; move < MOVES * MOVES * 2; move += case_stride(MOVES * MOVES * 2)) {
 		ON_EACH_VARIANT(scene)

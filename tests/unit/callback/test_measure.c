@@ -83,7 +83,7 @@ Test(measure, lateness_and_duration_are_measured)
 }
 
 /* The second run begins when the first one and its finaliser have ended. */
-Test(measure, one_after_the_other)
+Test(measure, later_run_begins_after_the_earlier_finaliser)
 {
 	struct work work[2] = {{.run_ns = 100, .end_ns = 50}, {.run_ns = 100, .end_ns = 50}};
 	struct fixture fixture;
@@ -290,7 +290,7 @@ static void on_inner_loop(struct tw_handle self, void *loop)
  * The outer run must still end on its own worker, because without a dispatch hook only the worker
  * has memory for measurements.
  */
-Test(measure, a_thread_that_ends_inside_two_engines)
+Test(measure, outer_run_is_measured_on_its_own_worker)
 {
 	static const struct tw_kind outer_kind = TW_KIND(on_inner_loop, NULL);
 	struct tw_options options = measure_options();

@@ -22,7 +22,7 @@ Test(slow, at_the_threshold_is_not_slow)
 	fixture_close(&fixture);
 }
 
-Test(slow, nobody_came_by_so_its_end_tells)
+Test(slow, end_of_an_unwatched_slow_run_reports_it)
 {
 	struct work work = {.run_ns = SLOW_NS + 1};
 	struct fixture fixture;
@@ -418,7 +418,7 @@ static void *exit_main(void *due)
 }
 
 /* If a callback ends its thread, its run must count as ended. */
-Test(slow, a_callback_that_ends_its_thread)
+Test(slow, run_that_ends_its_thread_is_reported_as_ended)
 {
 	struct work work = {.run_ns = SLOW_NS + 1};
 	struct fixture fixture;

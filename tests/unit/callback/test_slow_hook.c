@@ -191,7 +191,6 @@ Test(slow_hook, child_notices_its_own_slow_runs)
 	struct gate gate;
 	pthread_t thread;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	taken.count = 0;
 	options.flags = TW_ENGINE_LOOP;
 	options.dispatch = take;

@@ -62,7 +62,7 @@ Test(clock, does_not_step_back)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-Test(clock, engine_lives_by_it)
+Test(clock, engine_follows_its_virtual_clock)
 {
 	struct fixture fixture;
 
@@ -76,7 +76,7 @@ Test(clock, engine_lives_by_it)
 	fixture_close(&fixture);
 }
 
-Test(clock, belongs_to_one_engine)
+Test(clock, virtual_clock_belongs_to_one_engine)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *second = NULL;
@@ -96,7 +96,7 @@ Test(clock, belongs_to_one_engine)
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-Test(clock, failed_create_leaves_it_free)
+Test(clock, failed_create_leaves_the_clock_free)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;

@@ -23,7 +23,7 @@ Test(units, multiply_an_int_in_64_bits)
 	check_int(TW_HOURS(2562047), INT64_C(9223369200000000000));
 }
 
-Test(units, keep_fractions)
+Test(units, unit_macros_keep_fractions)
 {
 	double half = 0.5;
 

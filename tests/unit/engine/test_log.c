@@ -92,7 +92,7 @@ static void on_nothing(struct tw_handle self, void *arg)
 	(void)arg;
 }
 
-Test(log, lazy_start_that_failed)
+Test(log, failed_lazy_start_logs_one_line)
 {
 	static const struct tw_kind kind = TW_KIND(on_nothing, NULL);
 	struct tw_options options = fixture_options();

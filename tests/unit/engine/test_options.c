@@ -214,7 +214,7 @@ static int unused_thread_hook(void *context, void *(*body)(void *arg), void *arg
 	return EAGAIN;
 }
 
-Test(options, thread_hook_beside_what_it_replaces)
+Test(options, thread_hook_excludes_the_options_that_it_replaces)
 {
 	struct tw_options options = defaults();
 	cpu_set_t cpus;
@@ -257,7 +257,7 @@ Test(options, spin_beyond_a_millisecond_is_rejected)
 
 /* A real-time thread that spins on its only CPU must be rejected, because no other thread could
  * run there to end the spin. */
-Test(options, spin_of_a_real_time_class_on_one_cpu)
+Test(options, real_time_spin_on_the_only_cpu_is_rejected)
 {
 	const int32_t classes[] = {SCHED_FIFO, SCHED_RR, SCHED_OTHER};
 	struct tw_options options = defaults();

@@ -239,7 +239,7 @@ Test(start, stop_after_failure_with_nothing_accepted)
 	fixture_close(&fixture);
 }
 
-Test(start, lazy_start_that_accepts_meanwhile)
+Test(start, schedules_during_a_lazy_start_are_accepted)
 {
 	struct maker maker = {.meanwhile = 5};
 	struct fixture fixture;

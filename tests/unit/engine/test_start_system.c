@@ -71,7 +71,7 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 static const struct tw_log log_to_count = {on_log, NULL};
 
 /* B10: when the worker has died, every later call must return an error for it. */
-Test(start_system, b10_callback_that_ends_the_thread)
+Test(start_system, b10_calls_after_the_workers_end_return_an_error)
 {
 	struct fixture fixture;
 	struct probe probes[3];
@@ -103,7 +103,7 @@ Test(start_system, b10_callback_that_ends_the_thread)
 }
 
 /* When a callback ends the thread, the other timeouts of the same tick must not be lost. */
-Test(start_system, b10_neighbours_of_a_callback_that_ends_the_thread)
+Test(start_system, b10_workers_end_loses_no_timeout_of_the_tick)
 {
 	struct fixture fixture;
 	atomic_int exits = 0;
@@ -134,7 +134,7 @@ static void on_finalised(void *arg, enum tw_end end)
 
 static const struct tw_kind exit_final_kind = TW_KIND(on_exit_thread, on_finalised);
 
-Test(start_system, finaliser_of_the_callback_that_ended_the_thread)
+Test(start_system, finaliser_runs_once_although_the_callback_ended_the_thread)
 {
 	struct fixture fixture;
 	atomic_int exits = 0;

@@ -97,7 +97,7 @@ Test(stop, twice_the_first_hook_counts)
 	fixture_close(&fixture);
 }
 
-Test(stop, of_an_engine_that_was_never_started)
+Test(stop, unstarted_engine_stops_and_rejects_calls)
 {
 	struct fixture fixture;
 

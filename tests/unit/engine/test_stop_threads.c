@@ -120,7 +120,7 @@ Test(stop_threads, from_a_callback_is_rejected)
  * B7: the finaliser must run for each timeout that stop hands back, because it frees the timeout's
  * resources.
  */
-Test(stop_threads, b07_finaliser_of_what_stop_hands_back)
+Test(stop_threads, b07_finaliser_runs_for_each_timeout_handed_back)
 {
 	struct fixture fixture;
 	struct probe probes[5];

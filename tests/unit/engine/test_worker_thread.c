@@ -227,7 +227,7 @@ static void check_start_fails(const struct tw_options *options, int error)
 	check_int(probe.finalised, 0);
 }
 
-Test(worker_thread, cpu_that_does_not_exist)
+Test(worker_thread, start_on_a_missing_cpu_fails)
 {
 	struct tw_options options = fixture_options();
 	cpu_set_t asked;
@@ -252,7 +252,7 @@ Test(worker_thread, scheduling_class_without_the_right)
 	check_start_fails(&options, -EPERM);
 }
 
-Test(worker_thread, scheduling_class_that_needs_no_right)
+Test(worker_thread, normal_scheduling_class_needs_no_right)
 {
 	struct tw_options options = fixture_options();
 	struct fixture fixture;
@@ -262,7 +262,7 @@ Test(worker_thread, scheduling_class_that_needs_no_right)
 	fixture_close(&fixture);
 }
 
-Test(worker_thread, scheduling_class_that_no_thread_is_made_with)
+Test(worker_thread, batch_scheduling_class_is_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine;

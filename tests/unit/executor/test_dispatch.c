@@ -178,7 +178,7 @@ Test(dispatch, run_twice_is_stale)
  * A stale struct tw_due must not run the timeout that uses the same block now, even if that timeout
  * is due as well.
  */
-Test(dispatch, run_of_a_block_that_serves_again)
+Test(dispatch, stale_due_does_not_run_the_next_timeout)
 {
 	struct fixture fixture;
 	struct tw_due stale;
@@ -219,7 +219,7 @@ Test(dispatch, stop_waits_for_what_was_accepted)
 	fixture_close(&fixture);
 }
 
-Test(dispatch, cancel_wait_on_one_in_the_executor)
+Test(dispatch, cancel_wait_waits_for_the_executor)
 {
 	struct fixture fixture;
 	struct probe probe;

@@ -124,7 +124,7 @@ Test(executor, an_inline_kind_works_without_an_executor)
 	fixture_close(&fixture);
 }
 
-Test(executor, a_hook_that_says_more_than_there_were)
+Test(executor, accepted_count_above_the_offer_means_all)
 {
 	struct fixture fixture;
 	struct probe probe;
@@ -140,7 +140,7 @@ Test(executor, a_hook_that_says_more_than_there_were)
 
 /* While the dispatch hook blocks, producers must be able to schedule. A stop with a timeout must
  * return -ETIMEDOUT. */
-Test(executor, a_hook_that_blocks)
+Test(executor, blocking_hook_leaves_schedule_free_and_stop_bounded)
 {
 	struct fixture fixture;
 	struct probe probe, more;
@@ -181,7 +181,7 @@ static void call_back(const struct tw_due *due, size_t count)
 	inside.again = tw_due_run(&due[0]);
 }
 
-Test(executor, a_hook_that_calls_back)
+Test(executor, hook_may_call_the_engine_but_not_wait_for_it)
 {
 	struct fixture fixture;
 	struct probe probe, peer;
@@ -297,7 +297,7 @@ static void stop_chain(const struct tw_due *due, size_t count)
 	inside.cancelled = tw_cancel(due[0].handle);
 }
 
-Test(executor, a_chain_that_is_cancelled_while_it_is_offered)
+Test(executor, chain_cancelled_while_it_is_offered_does_not_run)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
 	struct fixture fixture;
@@ -334,7 +334,7 @@ static void end_thread(const struct tw_due *due, size_t count)
 	pthread_exit(NULL);
 }
 
-Test(executor, a_hook_that_ends_its_thread)
+Test(executor, offered_timeout_ends_once_if_the_hook_ends_its_thread)
 {
 	static const enum tw_end ends[] = {TW_END_EXPIRED, TW_END_UNEXPIRED, TW_END_DROPPED};
 	struct fixture fixture;

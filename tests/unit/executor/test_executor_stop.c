@@ -164,7 +164,7 @@ Test(executor_stop, second_stop_hands_back_a_chain_of_a_loop)
 
 /* With a worker thread: the executor has accepted one timeout, and two rejected ones wait for
  * the next tick. */
-Test(executor_stop, while_rejected_ones_wait)
+Test(executor_stop, stop_hands_back_rejected_timeouts_that_wait)
 {
 	struct fixture fixture;
 	struct probe probe[3];
@@ -243,7 +243,7 @@ static void call_loop(const struct tw_due *due, size_t count)
 	loop.next_due_ns = tw_engine_next_due(loop.engine);
 }
 
-Test(executor_stop, a_hook_that_calls_its_loop)
+Test(executor_stop, hook_may_not_wait_for_its_loop)
 {
 	struct tw_options options = loop_options();
 	struct fixture fixture;

@@ -163,7 +163,7 @@ Test(executor_uv, full_queue_loses_no_timeout)
 	}
 }
 
-Test(executor_uv, an_engine_of_the_same_loop)
+Test(executor_uv, executor_serves_an_engine_of_the_same_loop)
 {
 	struct tw_uv *executor = NULL;
 	struct scene scene;
@@ -179,7 +179,7 @@ Test(executor_uv, an_engine_of_the_same_loop)
 	loop_close(&loop, executor);
 }
 
-Test(executor_uv, stop_of_an_engine_of_the_same_loop)
+Test(executor_uv, stop_waits_for_an_engine_of_the_same_loop)
 {
 	struct tw_uv *executor = NULL;
 	struct scene scene;
@@ -200,7 +200,7 @@ static void *stop_main(void *engine)
 
 /* The poll that ends the engine must wait for timeouts that were flushed to the work queue
  * before. */
-Test(executor_uv, another_thread_stops_an_engine_of_the_same_loop)
+Test(executor_uv, ending_poll_waits_for_the_work_queue)
 {
 	struct tw_uv *executor = NULL;
 	struct scene scene;

@@ -127,7 +127,7 @@ static void stop_chains(const struct tw_due *due, size_t count)
 			inside_cancelled = tw_cancel(due[i].handle);
 }
 
-Test(requeue, peers_that_are_cancelled_while_they_are_requeued)
+Test(requeue, cancelled_peers_are_not_requeued)
 {
 	static const struct tw_kind chain_kind = TW_KIND(on_never, on_cancel_peers);
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_MS);
@@ -222,7 +222,7 @@ Test(requeue, requeued_timeout_is_unexpired_by_stop)
 }
 
 /* A rejected timeout keeps its deadline, so it can become late. */
-Test(requeue, requeued_until_it_is_late)
+Test(requeue, requeued_timeout_counts_as_late)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct fixture fixture;
@@ -272,7 +272,7 @@ static void *wait_main(void *handle)
 	return (void *)(intptr_t)tw_cancel_wait(*(const struct tw_handle *)handle, PATIENCE_NS);
 }
 
-Test(requeue, a_wait_for_one_that_is_rejected)
+Test(requeue, cancel_wait_ends_if_the_timeout_is_requeued)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -339,7 +339,7 @@ static void *cancel_main(void *handle)
 	return (void *)(intptr_t)tw_cancel(*(const struct tw_handle *)handle);
 }
 
-Test(requeue, an_owners_timeout_that_is_requeued)
+Test(requeue, requeued_timeout_of_an_owner_is_due_at_the_next_tick)
 {
 	struct tw_options options = executor_options(TW_REJECTION_REQUEUE, 0);
 	struct tw_kind kind = probe_final_kind;

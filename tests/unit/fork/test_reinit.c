@@ -6,7 +6,7 @@
  * Seen to fail with these defects:
  * - timeouts in INIT are not kept;
  * - the state of a running timeout is not changed, so a wait for it never ends;
- * - blocks in the stocks of other threads are not found (memory_of_threads_that_are_gone);
+ * - blocks in the stocks of other threads are not found (child_reuses_the_memory_of_lost_threads);
  * - the engine pointer of a kept timeout stays marked, so calls return -ECHILD;
  * - in the child slow runs are no longer watched, or the parent's run is watched or measured
  *   (child_notices…).
@@ -26,7 +26,6 @@ static struct gate gate;
 
 static void open_with_handlers(const struct tw_options *options)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, options);
 }
 
@@ -84,7 +83,7 @@ static void child_starts_it(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, of_an_engine_that_did_nothing)
+Test(reinit, child_may_take_over_an_unused_engine)
 {
 	open_with_handlers(NULL);
 	probe_init(&other, fixture.engine);
@@ -130,7 +129,7 @@ static void hold(const struct tw_kind *kind)
 	gate_await(&gate);
 }
 
-Test(reinit, finalisers_of_what_was_pending)
+Test(reinit, child_runs_the_finalisers_of_pending_timeouts)
 {
 	open_with_handlers(NULL);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
@@ -169,7 +168,7 @@ static void child_is_kept_from_it(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, what_a_finaliser_may_not_do)
+Test(reinit, calls_in_a_finaliser_during_reinit_are_rejected)
 {
 	struct tw_kind drops = TW_KIND(probe_kind.callback, on_drop);
 
@@ -257,7 +256,7 @@ static void child_finds_one_of_two(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, cancelled_and_rescheduled_on_their_way)
+Test(reinit, child_sees_changes_that_wait_in_a_ring)
 {
 	struct gate held;
 
@@ -414,7 +413,7 @@ static void child_uses_all_memory(void)
 	heir_close(&fixture);
 }
 
-Test(reinit, memory_of_threads_that_are_gone)
+Test(reinit, child_reuses_the_memory_of_lost_threads)
 {
 	pthread_t threads[3];
 

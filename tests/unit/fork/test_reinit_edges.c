@@ -27,7 +27,6 @@ static struct fault memory;
 
 static void open_with_handlers(const struct tw_options *options)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, options);
 }
 
@@ -174,7 +173,7 @@ static void child_keeps_its_points(void)
  * The parent reschedules the chain to a point of its grid, and is then in the chain's second run at
  * the fork. That run belongs to the parent.
  */
-Test(reinit_edges, a_chain_that_was_rescheduled)
+Test(reinit_edges, child_leaves_the_running_run_of_a_chain_to_its_parent)
 {
 	struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 
@@ -282,7 +281,6 @@ Test(reinit_edges, without_descriptors_the_child_may_try_again)
 
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_clock_create(TW_CLOCK_BOOTTIME, &clock), 0);
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.clock = clock;

@@ -57,7 +57,6 @@ static void child_has_no_table(void)
 
 Test(reinit_layers, parents_table_is_rejected_in_the_child)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
 	table = table_open(&fixture);
 	for (int i = 0; i < 2; i++)
@@ -99,7 +98,6 @@ Test(reinit_layers, group_works_once_the_child_has_all_its_engines)
 {
 	struct tw_group_options options;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_group_options_init(&options, sizeof options), 0);
 	options.engines = 2;
 	check_int(tw_group_create(&options, &group), 0);

@@ -56,7 +56,6 @@ Test(reinit_loop, child_of_the_owner_leaves_the_parents_descriptor)
 	struct tw_options options = fixture_options();
 
 	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	owners.callback = probe_final_kind.callback;
 	owners.finaliser = probe_final_kind.finaliser;
@@ -99,7 +98,6 @@ Test(reinit_loop, the_parent_is_not_woken)
 	struct tw_options options = fixture_options();
 
 	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	handles[0] = must_schedule(fixture.engine, NS_PER_S, &probe_kind, &probes[0]);
 	parents_fd = tw_engine_fd(fixture.engine);
@@ -139,7 +137,6 @@ Test(reinit_loop, child_goes_on_with_the_chains_of_its_parent)
 	struct tw_options options = fixture_options();
 
 	options.flags = TW_ENGINE_LOOP;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	for (int i = 0; i < 2; i++) {
 		probe_init(&probes[i], fixture.engine);

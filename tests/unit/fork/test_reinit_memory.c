@@ -41,7 +41,6 @@ static void child_uses_three_slabs(void)
 
 Test(reinit_memory, reserved_slabs_serve_the_child)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_memory_cap_set(3 * SLAB_BYTES), 0);
 	check_int(tw_memory_reserve(SLAB_TIMEOUTS), 0);
 	check_int(tw_memory_slab_bytes(), 3 * SLAB_BYTES);
@@ -93,7 +92,6 @@ Test(reinit_memory, a_slab_that_a_thread_was_making_does_not_count)
 {
 	pthread_t thread;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_memory_cap_set(2 * SLAB_BYTES), 0);
 	check_int(sem_init(&held, 0, 0), 0);
 	check_int(sem_init(&go_on, 0, 0), 0);

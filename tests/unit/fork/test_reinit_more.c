@@ -19,7 +19,6 @@ static void open_three(void)
 {
 	struct fixture *fixtures[] = {&first, &second, &third};
 
-	check_int(tw_fork_handlers_enable(), 0);
 	for (int i = 0; i < 3; i++) {
 		fixture_open(fixtures[i], NULL);
 		handles[i] = probe_schedule(fixtures[i], &probes[i], (i + 1) * NS_PER_S);
@@ -123,7 +122,7 @@ static void child_only_forks(void)
 	in_child(grandchild_has_them);
 }
 
-Test(reinit_more, past_a_child_that_did_nothing)
+Test(reinit_more, grandchild_may_take_over_past_an_idle_child)
 {
 	open_three();
 	in_child(child_only_forks);
@@ -207,7 +206,6 @@ Test(reinit_more, engines_of_each_clock_can_be_taken_over)
 						   TW_CLOCK_COARSE, TW_CLOCK_TSC};
 	struct tw_clock *clock;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	with_clock(NULL);
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
 		check_int(tw_clock_create(types[i], &clock), 0);
@@ -268,7 +266,6 @@ static void child_has_no_tasks(void)
 
 Test(reinit_more, parents_queue_of_retries_makes_no_attempt_in_the_child)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&first, NULL);
 	check_int(tw_retry_create(first.engine, NULL, &queue), 0);
 	check_int(tw_retry_submit(queue, 0, &task_kind, NULL, NULL), 0);
@@ -338,7 +335,6 @@ static void child_finalises_no_keys(void)
 
 Test(reinit_more, finalise_ends_no_keys_of_the_parent)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&first, NULL);
 	check_int(tw_keyed_create(first.engine, NULL, &table), 0);
 	check_int(tw_keyed_schedule(table, "a", 1, NS_PER_S, &key_kind, NULL, NULL), TW_KEYED_DONE);

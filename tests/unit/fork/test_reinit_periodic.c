@@ -46,7 +46,6 @@ static const struct tw_kind standing_kind = TW_KIND(on_run, on_end);
 
 static void open_chain(const struct tw_period *period, const struct tw_kind *kind)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	parents_pid = getpid();
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
@@ -99,7 +98,7 @@ static void child_keeps_the_grid(void)
 	heir_close(&fixture);
 }
 
-Test(reinit_periodic, one_that_waits_keeps_its_grid)
+Test(reinit_periodic, waiting_chain_keeps_its_grid)
 {
 	static const struct tw_period period = TW_PERIOD_RATE(PERIOD_NS);
 

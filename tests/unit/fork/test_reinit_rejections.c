@@ -3,8 +3,7 @@
  * The cases that tw_fork_reinit rejects. After a rejection nothing may have changed: the engine is
  * still the parent's. When the reason no longer applies, the engine can be taken over.
  *
- * Seen to fail with these defects: tw_fork_reinit does not check whether other threads have a lane,
- * so a thread of the child keeps its blocks; it does not check whether the fork was in a callback;
+ * Seen to fail with these defects: tw_fork_reinit does not check whether the fork was in a callback;
  * it makes the wheel only after it has taken over the library; it takes over the library in a
  * process that is not a child; destroy is rejected in a child that was forked in a callback.
  */
@@ -18,10 +17,8 @@ static struct probe probe;
 static struct tw_handle handle;
 static struct fault memory;
 
-static void open_used(const struct tw_options *options, bool handlers)
+static void open_used(const struct tw_options *options)
 {
-	if (handlers)
-		check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, options);
 	handle = probe_schedule(&fixture, &probe, NS_PER_S);
 	fixture_advance(&fixture, NS_PER_MS);
@@ -64,7 +61,7 @@ Test(reinit_rejections, reinit_of_an_engine_in_the_parent_is_rejected)
 {
 	check_int(tw_fork_reinit(NULL, 0), 0);
 	check_int(tw_fork_generation(), 0);
-	open_used(NULL, true);
+	open_used(NULL);
 	rejects_own();
 	close_used();
 }
@@ -81,8 +78,7 @@ static void child_asks_too_much(void)
 
 Test(reinit_rejections, bad_flags_are_rejected)
 {
-	open_used(NULL, true);
-	check_int(tw_fork_handlers_enable(), 0);
+	open_used(NULL);
 	in_child(child_asks_too_much);
 	close_used();
 }
@@ -100,26 +96,8 @@ static void child_has_it_already(void)
 
 Test(reinit_rejections, second_reinit_of_an_engine_is_rejected)
 {
-	open_used(NULL, true);
+	open_used(NULL);
 	in_child(child_has_it_already);
-	close_used();
-}
-
-static void child_has_no_handlers(void)
-{
-	child_need(reinit(TW_REINIT_KEEP), -EPERM);
-	child_need(tw_fork_reinit(NULL, 0), -EPERM);
-	/* In the child it is too late to enable the handlers. */
-	child_need(tw_fork_handlers_enable(), -EPERM);
-	child_need(reinit(TW_REINIT_KEEP), -EPERM);
-	child_need(tw_timeout_state(handle), -ECHILD);
-	child_need(tw_engine_destroy(fixture.engine), 0);
-}
-
-Test(reinit_rejections, reinit_without_fork_handlers_is_rejected)
-{
-	open_used(NULL, false);
-	in_child(child_has_no_handlers);
 	close_used();
 }
 
@@ -134,18 +112,18 @@ static void child_finds_it_stopped(void)
 
 Test(reinit_rejections, stopped_engine_is_rejected)
 {
-	open_used(NULL, true);
+	open_used(NULL);
 	fixture_stop(&fixture);
 	in_child(child_finds_it_stopped);
 	fixture_close(&fixture);
 }
 
 /* The worker is inside a callback, so the stop is still under way. */
-Test(reinit_rejections, of_an_engine_that_is_being_stopped)
+Test(reinit_rejections, child_finds_a_stopping_engine_stopped)
 {
 	struct gate gate;
 
-	open_used(NULL, true);
+	open_used(NULL);
 	(void)gate_hold(&fixture, &gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, 0), -ETIMEDOUT);
 	in_child(child_finds_it_stopped);
@@ -179,7 +157,7 @@ static void child_tries_in_a_callback(void)
 
 Test(reinit_rejections, reinit_in_a_callback_returns_edeadlk)
 {
-	open_used(NULL, true);
+	open_used(NULL);
 	fixture_open(&other, NULL);
 	in_child(child_tries_in_a_callback);
 	fixture_close(&other);
@@ -197,11 +175,14 @@ static void *reinit_elsewhere(void *arg)
 
 static void child_asks_in_two_threads(void)
 {
+	struct tw_engine *engine = NULL;
 	pthread_t thread;
 
 	heir_threads_begin();
 	child_need(reinit(TW_REINIT_KEEP), -EDEADLK);
 	child_need(tw_fork_reinit(NULL, 0), -EDEADLK);
+	child_need(tw_engine_create(NULL, &engine), -EDEADLK);
+	child_need(tw_default_engine() == NULL, true);
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
@@ -227,26 +208,27 @@ static const struct tw_kind fork_kind = TW_KIND(on_fork, NULL);
 
 Test(reinit_rejections, child_forked_in_a_callback_is_rejected)
 {
-	open_used(NULL, true);
+	open_used(NULL);
 	must_schedule(fixture.engine, 1, &fork_kind, NULL);
 	fixture_advance(&fixture, NS_PER_MS);
 	child_await(atomic_load(&forked));
 	close_used();
 }
 
-/* In the next test, another thread of the child has used the library before the take-over. */
-static sem_t attached, detach, detached, end;
+/*
+ * In the next test, another thread of the child has attached before the take-over, and uses the
+ * library after it.
+ */
+static sem_t attached, end;
 
 static void *use_before(void *arg)
 {
 	child_need(tw_thread_attach(), 0);
 	sem_post(&attached);
-	while (sem_wait(&detach) != 0)
-		;
-	child_need(tw_thread_detach(), 0);
-	sem_post(&detached);
 	while (sem_wait(&end) != 0)
 		;
+	child_need(tw_thread_attach(), 0);
+	child_need(tw_thread_detach(), 0);
 	return arg;
 }
 
@@ -256,25 +238,18 @@ static void child_has_another_thread(void)
 
 	heir_threads_begin();
 	sem_init(&attached, 0, 0);
-	sem_init(&detach, 0, 0);
-	sem_init(&detached, 0, 0);
 	sem_init(&end, 0, 0);
 	child_need(pthread_create(&thread, NULL, use_before, NULL), 0);
 	while (sem_wait(&attached) != 0)
-		;
-	child_need(reinit(TW_REINIT_KEEP), -EBUSY);
-	child_need(tw_fork_reinit(NULL, 0), -EBUSY);
-	sem_post(&detach);
-	while (sem_wait(&detached) != 0)
 		;
 	child_takes_over();
 	sem_post(&end);
 	child_need(pthread_join(thread, NULL), 0);
 }
 
-Test(reinit_rejections, another_thread_has_used_the_library)
+Test(reinit_rejections, another_thread_has_attached)
 {
-	open_used(NULL, true);
+	open_used(NULL);
 	in_child(child_has_another_thread);
 	close_used();
 }
@@ -285,7 +260,6 @@ Test(reinit_rejections, another_thread_has_used_the_library)
 static void child_lacks_memory(void)
 {
 	long long live_bytes = atomic_load(&memory.live_bytes);
-	struct tw_engine *engine = NULL;
 
 	fault_arm(&memory, 1, 1);
 	child_need(reinit(TW_REINIT_KEEP), -ENOMEM);
@@ -293,7 +267,6 @@ static void child_lacks_memory(void)
 	child_need(atomic_load(&memory.live_bytes), live_bytes);
 	child_need(tw_timeout_state(handle), -ECHILD);
 	child_need(tw_engine_state(fixture.engine), -ECHILD);
-	child_need(tw_engine_create(NULL, &engine), -ECHILD);
 	child_takes_over();
 }
 
@@ -316,7 +289,7 @@ Test(reinit_rejections, without_memory_the_child_may_try_again)
 {
 	fault_init(&memory);
 	check_int(tw_memory_allocator_set(&memory.allocator), 0);
-	open_used(NULL, true);
+	open_used(NULL);
 	in_child(child_lacks_memory);
 	in_child(child_lacks_memory_later);
 	close_used();
@@ -367,7 +340,7 @@ Test(reinit_rejections, reinit_without_a_thread_leaves_a_stalled_engine)
 	struct tw_options options = fixture_options();
 
 	options.thread = make_thread;
-	open_used(&options, true);
+	open_used(&options);
 	in_child(child_is_stalled);
 	in_child(child_stops_it_stalled);
 	close_used();

@@ -23,7 +23,6 @@ static struct tw_engine *real;
 
 static void open_dates(void)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
 	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
 	probe_init(&one, fixture.engine);
@@ -107,7 +106,6 @@ static void open_due_dates(void)
 	struct tw_options options = fixture_options();
 
 	options.dispatch = accept_all;
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, &options);
 	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
 	probe_init(&one, fixture.engine);
@@ -186,7 +184,6 @@ static void child_leaves_the_run(void)
 
 Test(reinit_wall, a_run_of_the_parents_is_left_out)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
 	gate_init(&gate);
 	check_int(tw_clock_set_wall(fixture.clock, 100 * HOUR_NS), 0);
@@ -246,7 +243,6 @@ static int64_t wall_ns(void)
 
 static void open_real(void)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	real = real_engine_open(NULL);
 	probe_init(&one, real);
 	check_int(tw_schedule_wall(real, wall_ns() + HOUR_NS, &probe_final_kind, &one, &handle), 0);

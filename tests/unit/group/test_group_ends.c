@@ -242,7 +242,7 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
  * If an engine could not be started and has no timeouts, it counts as not started, in a group as
  * well.
  */
-Test(group_ends, engines_that_could_not_be_started)
+Test(group_ends, unstarted_engines_do_not_block_destroy)
 {
 	struct tw_options options;
 	struct tw_group *group;

@@ -20,7 +20,6 @@ static void group_open(void)
 {
 	struct tw_group_options options;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	check_int(tw_group_options_init(&options, sizeof options), 0);
 	options.engines = THREE;
 	check_int(tw_group_create(&options, &group), 0);
@@ -73,7 +72,7 @@ static void child_takes_the_last(void)
 	child_takes(THREE - 1);
 }
 
-Test(group_fork, one_is_taken_over)
+Test(group_fork, child_may_take_over_one_engine)
 {
 	group_open();
 	in_child(child_takes_the_first);
@@ -120,7 +119,7 @@ static void child_cancels_of_both(void)
 	child_need(outcomes[2], -ECHILD);
 }
 
-Test(group_fork, a_batch_of_both)
+Test(group_fork, child_cancels_a_batch_of_both_engines)
 {
 	group_open();
 	in_child(child_cancels_of_both);

@@ -158,7 +158,7 @@ Test(id, rejections_leave_the_id)
 }
 
 /* Makes up ids near to a valid one. No call has returned any of them. */
-Test(id, made_up)
+Test(id, made_up_ids_are_rejected)
 {
 	struct random random = {.state = 5};
 	int count = (int)slowed(300000);
@@ -188,7 +188,7 @@ Test(id, made_up)
 	fixture_close(&fixture);
 }
 
-Test(id, handles_of_none_and_equal_ones)
+Test(id, handles_compare_by_their_timeout)
 {
 	struct fixture fixture;
 	atomic_int runs = 0;

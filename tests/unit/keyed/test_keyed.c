@@ -102,7 +102,7 @@ Test(keyed, cancel_by_key_frees_the_key)
 }
 
 /* A cancel that names the life of an earlier entry must not cancel the key's next entry. */
-Test(keyed, cancel_of_one_life)
+Test(keyed, cancel_of_an_earlier_life_spares_the_next)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;

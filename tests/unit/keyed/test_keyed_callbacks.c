@@ -173,7 +173,7 @@ static int64_t on_item_exit(const struct tw_keyed_self *self, void *arg)
 	pthread_exit(NULL);
 }
 
-Test(keyed_callbacks, a_callback_that_ends_its_thread)
+Test(keyed_callbacks, callback_that_ends_its_thread_ends_its_entry_once)
 {
 	static const struct tw_keyed_kind kind = TW_KEYED_KIND(on_item_exit, on_item_end);
 	struct fixture fixture;
@@ -229,7 +229,7 @@ static void in_a_thread_that_ends(void *(*main)(void *), struct tw_keyed *table)
 	check_true(result == NULL);
 }
 
-Test(keyed_callbacks, a_hook_that_ends_its_thread)
+Test(keyed_callbacks, hook_that_ends_its_thread_ends_its_entry_once)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;

@@ -51,7 +51,7 @@ static void item_queue(struct fixture *fixture, struct tw_keyed *table, struct i
 	check_alive(item, 0);
 }
 
-Test(keyed_ends, what_is_on_its_way_does_not_arrive)
+Test(keyed_ends, ended_entry_in_an_executor_does_not_run)
 {
 	struct fixture fixture;
 	struct tw_keyed *table;
@@ -220,12 +220,12 @@ static void cancelled_in_hand_back(bool elsewhere)
 	scene_close(&fixture, table);
 }
 
-Test(keyed_ends, cancelled_by_its_hand_back_hook)
+Test(keyed_ends, hand_back_hook_may_cancel)
 {
 	cancelled_in_hand_back(false);
 }
 
-Test(keyed_ends, cancelled_by_another_thread_while_it_is_unexpired)
+Test(keyed_ends, another_thread_may_cancel_during_the_hand_back)
 {
 	cancelled_in_hand_back(true);
 }

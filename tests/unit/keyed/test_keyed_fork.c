@@ -59,7 +59,6 @@ Test(keyed_fork, child_of_a_fork_in_a_hook_can_destroy_the_table)
 	struct fault fault;
 	static struct item item;
 
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&fixture, NULL);
 	fault_init(&fault);
 	check_int(tw_keyed_options_init(&options, sizeof options), 0);

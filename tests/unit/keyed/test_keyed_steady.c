@@ -138,7 +138,7 @@ Test(keyed_steady, steady_state_allocates_nothing)
 /*
  * Each entry must copy its key once, and release the copy. A replace must not copy the key again.
  */
-Test(keyed_steady, one_copy_of_a_long_key)
+Test(keyed_steady, long_key_is_copied_once)
 {
 	struct fixture fixture;
 	struct tw_keyed *table = steady_open(&fixture);

@@ -283,7 +283,7 @@ Test(loop_reschedule, cancelled_by_another_thread)
 	}
 }
 
-Test(loop_reschedule, two_engines_of_one_owner)
+Test(loop_reschedule, owner_reschedules_in_the_right_one_of_two_engines)
 {
 	ON_EACH_VARIANT(scene)
 	{

@@ -160,7 +160,7 @@ Test(loop_stop, stop_by_another_thread_ends_at_the_owners_poll)
 	fixture_destroy(&fixture);
 }
 
-Test(loop_stop, the_owner_leaves_it_to_the_stop)
+Test(loop_stop, stop_finishes_after_its_owner_has_left)
 {
 	struct helper helper;
 	struct fixture fixture;

@@ -72,7 +72,7 @@ Test(period_set, a_fixed_delay_goes_on_with_the_new_period)
 	check_runs(&period);
 }
 
-Test(period_set, odd_handles)
+Test(period_set, wrong_handles_are_rejected)
 {
 	check_int(tw_period_set(TW_HANDLE_NONE, TW_MS(1)), -EINVAL);
 	fixture_open(&fixture, NULL);

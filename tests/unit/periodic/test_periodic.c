@@ -435,7 +435,7 @@ static void end_of_time(const struct tw_period *period, int64_t takes_ns, int ru
 	check_int(fixture.back.remaining_ns, TW_NEVER);
 }
 
-Test(periodic, grids_that_end_with_time)
+Test(periodic, chain_ends_at_the_end_of_time)
 {
 	struct tw_period period = TW_PERIOD_RATE(30 * NS_PER_MS);
 

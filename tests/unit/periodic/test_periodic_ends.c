@@ -136,7 +136,7 @@ static struct tw_handle hold(struct fixture *fixture, struct held *held)
 	return hold_until(fixture, held, 11);
 }
 
-Test(periodic_ends, cancel_while_it_runs)
+Test(periodic_ends, cancel_during_a_run_stops_the_chain)
 {
 	struct fixture fixture;
 	struct tw_handle handle;
@@ -185,7 +185,7 @@ static void *waiter_main(void *argument)
 	return NULL;
 }
 
-Test(periodic_ends, cancel_that_waits_for_the_run)
+Test(periodic_ends, cancel_wait_waits_for_the_run)
 {
 	struct fixture fixture;
 	struct waiter waiter = {.number = 0};
@@ -433,7 +433,7 @@ Test(periodic_ends, its_place_goes_to_what_its_last_run_schedules)
 	inherit(&final, 2);
 }
 
-Test(periodic_ends, one_place_of_the_limit)
+Test(periodic_ends, chain_takes_one_place_of_the_limit)
 {
 	struct tw_options options = fixture_options();
 	struct self own = {.stop_at = 3};

@@ -149,7 +149,7 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 
 /* The calls must return the same as for a one-shot timeout, except that the chain counts as
  * pending. */
-Test(periodic_executor, asked_while_an_executor_has_it)
+Test(periodic_executor, calls_on_a_chain_in_an_executor_return_their_codes)
 {
 	struct tw_timeout seen = {.size = sizeof(seen)};
 	struct executor executor;
@@ -332,7 +332,7 @@ Test(periodic_executor, a_callback_ends_an_executors_thread)
 	check_end(&probe, TW_END_UNEXPIRED);
 }
 
-Test(periodic_executor, cancel_that_waits_for_the_run)
+Test(periodic_executor, cancel_wait_waits_for_the_executors_run)
 {
 	struct executor executor;
 	struct fixture fixture;

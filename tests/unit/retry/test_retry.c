@@ -232,7 +232,7 @@ Test(retry, first_result_of_an_attempt_counts)
 	scene_end(&scene);
 }
 
-Test(retry, cancelled_while_it_waits)
+Test(retry, cancelled_task_makes_no_attempt)
 {
 	struct scene scene;
 

@@ -241,7 +241,7 @@ Test(retry_stop, task_in_an_executor_makes_all_its_attempts)
  * The task is cancelled while its timer is in the executor's queue. Its place is free at once, but
  * its memory only when the executor has run the timer.
  */
-Test(retry_stop, cancelled_on_its_way)
+Test(retry_stop, cancelled_task_in_an_executor_frees_its_place_at_once)
 {
 	struct job other;
 	struct scene scene;
@@ -282,7 +282,7 @@ static size_t cancel_and_reject(void *context, const struct tw_due *due, size_t 
 	return 0;
 }
 
-Test(retry_stop, cancelled_while_it_is_rejected)
+Test(retry_stop, task_cancelled_during_a_rejection_ends_once)
 {
 	static const uint32_t rejections[] = {TW_REJECTION_RUN, TW_REJECTION_REQUEUE};
 

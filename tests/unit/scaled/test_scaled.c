@@ -419,7 +419,7 @@ Test(scaled, bound_on_lateness_of_the_engine)
 	fixture_close(&fixture);
 }
 
-Test(scaled, loop_mode)
+Test(scaled, factor_moves_the_next_deadline_of_a_loop)
 {
 	struct tw_options options = fixture_options();
 	struct tw_scaled *scaled;

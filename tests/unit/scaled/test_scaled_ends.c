@@ -14,7 +14,7 @@
 #include <math.h>
 #include <pthread.h>
 
-Test(scaled_ends, bad_input)
+Test(scaled_ends, wrong_arguments_are_rejected)
 {
 	struct tw_kind owned = TW_KIND_OWNER_ONLY(probe_kind.callback, NULL);
 	static const struct tw_kind none = TW_KIND(NULL, NULL);
@@ -54,7 +54,7 @@ Test(scaled_ends, bad_input)
 	fixture_close(&fixture);
 }
 
-Test(scaled_ends, factors_that_are_none)
+Test(scaled_ends, wrong_factors_are_rejected)
 {
 	static const double wrong[] = {-1, -1e-300, 1.0000001, 2, INFINITY, -INFINITY};
 	struct fixture fixture;
@@ -225,7 +225,7 @@ Test(scaled_ends, stop_of_the_engine_stops_its_kinds)
 	}
 }
 
-Test(scaled_ends, full_engine)
+Test(scaled_ends, full_engine_rejects_kinds_and_timeouts)
 {
 	struct tw_options options = fixture_options();
 	struct tw_scaled *scaled = NULL, *other = NULL;
@@ -324,7 +324,7 @@ static void on_exit_thread(struct tw_handle self, void *arg)
 	pthread_exit(NULL);
 }
 
-Test(scaled_ends, callback_that_ends_the_worker)
+Test(scaled_ends, dead_worker_hands_back_scaled_timeouts)
 {
 	static const struct tw_kind last = TW_KIND(on_exit_thread, NULL);
 	struct tw_scaled *scaled;

@@ -63,7 +63,6 @@ static void child_takes_over(void)
 
 Test(scaled_fork, kind_stays_the_parents)
 {
-	check_int(tw_fork_handlers_enable(), 0);
 	fixture_open(&forked, NULL);
 	forked_scaled = scaled_open(forked.engine, NS_PER_S, 2 * NS_PER_S);
 	forked_handle = scaled_probe(&forked, forked_scaled, &forked_probe);

@@ -14,7 +14,7 @@
 #include "fault.h"
 #include "scope_scene.h"
 
-Test(scope_ends, bad_input)
+Test(scope_ends, wrong_arguments_are_rejected)
 {
 	struct tw_kind owned = TW_KIND_OWNER_ONLY(probe_kind.callback, NULL);
 	static const struct tw_kind none = TW_KIND(NULL, NULL);
@@ -45,7 +45,7 @@ Test(scope_ends, bad_input)
 	fixture_close(&fixture);
 }
 
-Test(scope_ends, full_engine)
+Test(scope_ends, rejected_schedule_gives_back_its_slot)
 {
 	struct tw_options options = fixture_options();
 	struct tw_handle handle, last;
@@ -73,7 +73,7 @@ Test(scope_ends, full_engine)
 	fixture_close(&fixture);
 }
 
-Test(scope_ends, stopped_engine)
+Test(scope_ends, scope_may_outlive_its_stopped_engine)
 {
 	struct tw_scope *scope;
 	struct fixture fixture;

@@ -61,7 +61,7 @@ Test(cancel_wait, cancels_what_does_not_run)
 	fixture_close(&fixture);
 }
 
-Test(cancel_wait, plain_cancel_sees_it_running)
+Test(cancel_wait, plain_cancel_reports_a_running_callback)
 {
 	struct fixture fixture;
 	struct gate gate;

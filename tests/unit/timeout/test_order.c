@@ -96,7 +96,7 @@ Test(order, step_by_step_ticks_keep_their_order)
 	fixture_close(&fixture);
 }
 
-Test(order, in_a_backlog_within_one_revolution)
+Test(order, backlog_within_one_revolution_runs_in_order)
 {
 	struct fixture fixture;
 

@@ -124,7 +124,7 @@ Test(ordered, rescheduled_run_by_the_new_deadline_after_a_stall)
 }
 
 /* Callbacks cancel timeouts that are due after them. */
-Test(ordered, cancelled_while_it_waits)
+Test(ordered, cancelled_timeouts_of_a_tick_do_not_run)
 {
 	FOR_EACH_WHEEL(wheel)
 	{
@@ -156,7 +156,7 @@ static const struct tw_kind stop_kind = TW_KIND(stop_begin, NULL);
 
 /* The first timeout of a tick holds the worker until the engine stops. Stop must hand back the
  * rest of the tick. */
-Test(ordered, stopped_while_it_waits)
+Test(ordered, stop_hands_back_the_rest_of_a_tick)
 {
 	FOR_EACH_WHEEL(wheel)
 	{
@@ -211,7 +211,7 @@ Test(ordered, a_few_per_poll_keep_their_order)
 }
 
 /* The clock moves tick by tick, so each turn sorts the timeouts of only one tick. */
-Test(ordered, one_after_the_other)
+Test(ordered, ticks_one_by_one_run_in_order)
 {
 	FOR_EACH_WHEEL(wheel)
 	{

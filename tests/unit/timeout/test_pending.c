@@ -243,7 +243,7 @@ static void on_keeper(struct tw_handle self, void *arg)
 
 static const struct tw_kind keeper_kind = TW_KIND(on_keeper, NULL);
 
-Test(pending, b09_nobody_takes_the_place_of_a_running_callback)
+Test(pending, b09_running_callback_keeps_its_place_of_the_limit)
 {
 	struct keeper keeper = {.rejected = 0};
 	struct fixture fixture;

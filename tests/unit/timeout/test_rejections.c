@@ -94,7 +94,7 @@ Test(rejections, misaligned_memory_is_rejected)
 	check_int(tw_memory_allocator_set(NULL), 0);
 }
 
-Test(rejections, cpu_set_too_large)
+Test(rejections, too_large_cpu_set_is_rejected)
 {
 	struct tw_options options = fixture_options();
 	struct tw_engine *engine = NULL;

@@ -211,7 +211,7 @@ Test(reschedule, reschedule_after_cancel_returns_cancelled)
 
 /* The timeout is cancelled while it is queued to be filed again. Its memory must be given back
  * once. */
-Test(reschedule, cancelled_while_it_is_queued)
+Test(reschedule, cancel_of_a_queued_timeout_frees_it_once)
 {
 	ON_EACH_WHEEL(fixture, probe)
 	{

@@ -38,7 +38,7 @@ int madvise(void *address, size_t bytes, int advice)
 	return -1;
 }
 
-Test(reserve, slab_is_nobodys_while_it_is_touched)
+Test(reserve, slab_cannot_be_used_before_it_is_touched)
 {
 	engine = real_engine_open(NULL);
 	must_schedule(engine, TW_NEVER, &count_kind, &args[0]);

@@ -396,7 +396,7 @@ Test(wall, limit_of_pending_timeouts_counts_it)
 }
 
 /* A call with a wrong argument must be rejected, and must not store a handle or change a count. */
-Test(wall, rejects_what_is_wrong)
+Test(wall, wrong_arguments_are_rejected)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(NULL, NULL);
 	struct tw_kind kind = probe_kind;

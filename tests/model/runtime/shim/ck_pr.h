@@ -9,6 +9,7 @@
 #define CK_PR_H
 
 #include <ck_cc.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ void model_ck_store(void *target, const void *value);
 void *model_ck_exchange(void *target, void *value);
 void model_ck_fence_store(void);
 void model_ck_fence_load(void);
+extern _Atomic unsigned model_fence;
 
 #define ck_pr_load_ptr(source) ((CK_CC_TYPEOF(*(source), (void *)))model_ck_load(source))
 #define ck_pr_store_ptr(target, value) model_ck_store((target), (value))
@@ -36,6 +38,12 @@ void model_ck_fence_load(void);
 #define ck_pr_fence_store_atomic() model_ck_fence_store()
 #define ck_pr_fence_store() model_ck_fence_store()
 #define ck_pr_fence_load() model_ck_fence_load()
+/*
+ * Stands for a full fence. Of two threads that make it, the second sees all that the first did
+ * before, because both change one word.
+ */
+#define ck_pr_fence_strict_memory()                                                                \
+	((void)atomic_fetch_add_explicit(&model_fence, 1, memory_order_acq_rel))
 
 static inline bool ck_pr_cas_ptr(void *target, void *expected, void *desired)
 {

@@ -8,9 +8,10 @@
  */
 #include "keyed_scene.h"
 
+#include "thread/rcu.h"
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <urcu-bp.h>
 
 /* How often the library called the program's code. No such call may be inside a section. */
 struct calls {
@@ -22,7 +23,7 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 {
 	struct calls *calls = context;
 
-	check_int(urcu_bp_read_ongoing(), 0);
+	check_true(!twi_rcu_inside());
 	atomic_fetch_add(&calls->thread, 1);
 	return pthread_create(&calls->made, NULL, body, arg);
 }
@@ -31,7 +32,7 @@ static void *allocate(void *context, size_t bytes, size_t align)
 {
 	struct calls *calls = context;
 
-	check_int(urcu_bp_read_ongoing(), 0);
+	check_true(!twi_rcu_inside());
 	atomic_fetch_add(&calls->allocate, 1);
 	return align <= _Alignof(max_align_t) ? malloc(bytes) : aligned_alloc(align, bytes);
 }
@@ -48,7 +49,7 @@ static int64_t on_run(const struct tw_keyed_self *self, void *arg)
 {
 	(void)self;
 	(void)arg;
-	check_int(urcu_bp_read_ongoing(), 0);
+	check_true(!twi_rcu_inside());
 	return TW_KEYED_END;
 }
 
@@ -58,7 +59,7 @@ static void on_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_
 
 	(void)self;
 	(void)end;
-	check_int(urcu_bp_read_ongoing(), 0);
+	check_true(!twi_rcu_inside());
 	atomic_fetch_add(&calls->ended, 1);
 }
 

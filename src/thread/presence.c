@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread/presence.h"
+
+#include "thread/barrier.h"
+#include "thread/futex.h"
+#include "thread/thread.h"
+
+enum {
+	/*
+	 * How soon to look again. A thread stays between set and clear for longer only if it was
+	 * preempted.
+	 */
+	LOOK_AGAIN_NS = 100 * 1000,
+};
+
+static struct twi_presence presences[TWI_LANE_SHARED];
+
+struct twi_presence *twi_presence_of_lane(uint32_t lane)
+{
+	return lane == TWI_LANE_SHARED || !twi_barrier_able() ? NULL : &presences[lane];
+}
+
+/* Waits a moment. No thread wakes the caller, because then each clear would look for waiters. */
+static void pause_briefly(void)
+{
+	static _Atomic uint32_t never; /* [const] */
+
+	(void)twi_futex_wait(&never, 0, twi_until_ns(LOOK_AGAIN_NS));
+}
+
+static void presence_wait(struct twi_presence *presence)
+{
+	/*
+	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
+	 * what the finisher does next.
+	 */
+	while (twi_load_acquire(&presence->inside) != 0)
+		pause_briefly();
+}
+
+void twi_presences_wait(void)
+{
+	if (!twi_barrier_able())
+		return;
+	/*
+	 * E162: pairs with the fence in twi_presence_enter(). Must come after the engine is closed,
+	 * and before the looks. A grace period has made such a barrier in the same stop, and ends the
+	 * process if the system forbids it. So a failure here passes.
+	 */
+	while (!twi_barrier_all())
+		pause_briefly();
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		presence_wait(&presences[lane]);
+}
+
+void twi_presences_forget(void)
+{
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
+		/* RELAXED: no other thread exists. */
+		twi_store_relaxed(&presences[lane].inside, 0);
+}

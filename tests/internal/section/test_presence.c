@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presences (thread/presence.h): which threads have a mark, that each quick call clears it, and
+ * that stop waits for it. This program replaces the system's barrier by a function that can fail.
+ *
+ * Seen to fail with these defects:
+ * - twi_worker_finish() does not wait for presences;
+ * - twi_presences_wait() goes on after a barrier that failed, or makes none;
+ * - a quick call that ends, fails, or has a finaliser leaves the mark set;
+ * - a thread has a mark although the system has no barrier;
+ * - a forked child keeps the marks of threads that it does not have;
+ * - twi_thread_release() leaves the thread its mark.
+ */
+#include "check.h"
+#include "child.h"
+#include "fixture.h"
+#include "probe.h"
+
+#include "thread/barrier.h"
+#include "thread/presence.h"
+#include "thread/thread.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <tickwheel.h>
+#include <unistd.h>
+
+enum { STILL_MS = 50, FAILED_BARRIERS = 3 };
+
+static atomic_bool unable;
+static atomic_int failures_left, barriers;
+
+bool twi_barrier_able(void)
+{
+	return !atomic_load(&unable);
+}
+
+bool twi_barrier_all(void)
+{
+	static atomic_bool registered;
+
+	atomic_fetch_add(&barriers, 1);
+	if (atomic_load(&failures_left) > 0) {
+		atomic_fetch_sub(&failures_left, 1);
+		return false;
+	}
+	if (!atomic_exchange(&registered, true))
+		check_int(syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0),
+			  0);
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static void on_expire(struct tw_handle self, void *arg)
+{
+	(void)self;
+	(void)arg;
+}
+
+static void on_end(void *arg, enum tw_end end)
+{
+	(void)end;
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static const struct tw_kind ended_kind = TW_KIND(on_expire, on_end);
+
+/* The calling thread's mark: 1 if it is set, 0 if it is clear, -1 if the thread has none. */
+static int own_mark(void)
+{
+	const struct twi_presence *presence = twi_thread()->presence;
+
+	return presence == NULL ? -1 : (int)twi_load_relaxed(&presence->inside);
+}
+
+static struct tw_handle scheduled(struct tw_engine *engine, const struct tw_kind *kind, void *arg)
+{
+	struct tw_handle handle;
+
+	check_int(tw_schedule(engine, TW_HOURS(1), kind, arg, &handle), 0);
+	return handle;
+}
+
+Test(presence, each_quick_call_clears_the_mark)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	atomic_int fired = 0, ended = 0;
+	struct tw_handle handle;
+
+	check_int(tw_thread_attach(), 0);
+	check_int(own_mark(), 0);
+	/* The first schedule makes the lane's ring. The next ones take the quick path. */
+	for (int i = 0; i < 3; i++) {
+		handle = scheduled(engine, &count_kind, &fired);
+		check_int(own_mark(), 0);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+		check_int(own_mark(), 0);
+	}
+	check_true(tw_cancel(handle) != TW_CANCEL_DONE);
+	check_int(own_mark(), 0);
+	/* A finaliser makes the cancel leave the quick path after its swap. */
+	check_int(tw_cancel(scheduled(engine, &ended_kind, &ended)), TW_CANCEL_DONE);
+	check_int(own_mark(), 0);
+	check_int(atomic_load(&ended), 1);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_schedule(engine, 1, &count_kind, &fired, NULL), -ESHUTDOWN);
+	check_int(own_mark(), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+/* A thread that sets its mark, and clears it when it may go on. */
+struct guest {
+	pthread_t thread;
+	atomic_bool inside, may_leave;
+	struct twi_presence *mark;
+};
+
+static void *be_present(void *argument)
+{
+	struct guest *guest = argument;
+
+	guest->mark = twi_thread()->presence;
+	twi_presence_enter(guest->mark);
+	atomic_store(&guest->inside, true);
+	while (!atomic_load(&guest->may_leave))
+		sleep_ns(NS_PER_MS);
+	twi_presence_leave(guest->mark);
+	return NULL;
+}
+
+static void guest_begin(struct guest *guest)
+{
+	*guest = (struct guest){.mark = NULL};
+	check_int(pthread_create(&guest->thread, NULL, be_present, guest), 0);
+	while (!atomic_load(&guest->inside))
+		sleep_ns(NS_PER_MS);
+}
+
+static void guest_end(struct guest *guest)
+{
+	atomic_store(&guest->may_leave, true);
+	check_int(pthread_join(guest->thread, NULL), 0);
+}
+
+Test(presence, stop_waits_for_a_thread_inside)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	struct guest guest;
+
+	check_int(tw_engine_start(engine), 0);
+	guest_begin(&guest);
+	check_int(tw_engine_stop(engine, NULL, NULL, STILL_MS * NS_PER_MS), -ETIMEDOUT);
+	check_true(tw_engine_state(engine) != TW_ENGINE_STOPPED);
+	guest_end(&guest);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+Test(presence, stop_repeats_a_barrier_that_failed)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+
+	check_int(tw_engine_start(engine), 0);
+	atomic_store(&barriers, 0);
+	atomic_store(&failures_left, FAILED_BARRIERS);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(atomic_load(&failures_left), 0);
+	/* One good barrier for each of the two waits. */
+	check_at_least(atomic_load(&barriers), FAILED_BARRIERS + 2);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+static void *has_mark(void *argument)
+{
+	struct guest *guest = argument;
+
+	check_int(tw_thread_attach(), 0);
+	guest->mark = twi_thread()->presence;
+	check_int(tw_thread_detach(), 0);
+	atomic_store(&guest->inside, twi_thread_self.presence != NULL);
+	return NULL;
+}
+
+static struct twi_presence *mark_of_next_thread(void)
+{
+	struct guest guest = {.mark = NULL};
+
+	check_int(pthread_create(&guest.thread, NULL, has_mark, &guest), 0);
+	check_int(pthread_join(guest.thread, NULL), 0);
+	check_true(!atomic_load(&guest.inside));
+	return guest.mark;
+}
+
+Test(presence, the_next_thread_gets_the_mark_of_an_ended_one)
+{
+	struct twi_presence *first = mark_of_next_thread();
+
+	check_true(first != NULL);
+	check_true(mark_of_next_thread() == first);
+	check_int(twi_load_relaxed(&first->inside), 0);
+}
+
+static void *pair_without_mark(void *argument)
+{
+	struct tw_handle handle;
+	atomic_int fired = 0;
+
+	check_int(own_mark(), -1);
+	for (int i = 0; i < 3; i++) {
+		handle = scheduled(argument, &count_kind, &fired);
+		check_int(tw_cancel(handle), TW_CANCEL_DONE);
+	}
+	return NULL;
+}
+
+Test(presence, without_a_barrier_threads_have_no_mark)
+{
+	struct tw_engine *engine;
+	pthread_t thread;
+
+	atomic_store(&unable, true);
+	engine = real_engine_open(NULL);
+	check_int(pthread_create(&thread, NULL, pair_without_mark, engine), 0);
+	check_int(pthread_join(thread, NULL), 0);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+	check_int(atomic_load(&barriers), 0);
+}
+
+static struct guest forked_guest;
+
+static void mark_is_clear(void)
+{
+	child_need(twi_load_relaxed(&forked_guest.mark->inside), 0);
+}
+
+Test(presence, a_forked_child_clears_the_marks_of_other_threads)
+{
+	guest_begin(&forked_guest);
+	in_child(mark_is_clear);
+	check_int(twi_load_relaxed(&forked_guest.mark->inside), 1);
+	guest_end(&forked_guest);
+}
