@@ -27,12 +27,12 @@ FIELD = re.compile(r"[^;{}]*?(?:\(\*(?P<pointer>\w+)\)\([^;]*\)|(?P<name>\w+)(?:
 VALUE = re.compile(r"(?P<name>TW_\w+)(?: = [^,]*)?,?")
 # The order of the headers in the manual. Headers that are not in this list come last.
 ORDER = (
-    "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_redis durable_stats durable_store glib uv uv_timer event clock memory thread fork stats"
+    "engine timeout id loop periodic batch keyed retry group scope scaled durable durable_file durable_postgres durable_redis durable_name durable_stats durable_store glib uv uv_timer event clock memory thread fork stats"
     " histogram print dump log error"
 ).split()
 WITHOUT_PAGES = {"export.h"}
 # Headers of companion libraries, each with the part of its package's name after "tickwheel-".
-BESIDE = {"glib": "glib", "uv": "uv", "uv_timer": "uv-timer", "event": "event", "durable": "durable", "durable_file": "durable", "durable_stats": "durable", "durable_store": "durable",
+BESIDE = {"glib": "glib", "uv": "uv", "uv_timer": "uv-timer", "event": "event", "durable": "durable", "durable_file": "durable", "durable_name": "durable", "durable_stats": "durable", "durable_store": "durable",
           "durable_postgres": "postgres", "durable_redis": "redis"}
 TYPES = ("struct", "opaque", "enum", "hook", "alias")
 # Attributes of functions that the manual does not show, and the macro with which a program enables one of them.

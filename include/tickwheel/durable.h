@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <tickwheel/durable_name.h>
 #include <tickwheel/durable_stats.h>
 #include <tickwheel/durable_store.h>
 #include <tickwheel/engine.h>

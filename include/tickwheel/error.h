@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file error.h
- * All error codes of the library.
+ * The error codes.
  *
  * Functions return `int`: zero or more is success (for some functions an outcome from an enum), a
  * negative errno value is failure. They do not set the global `errno`. If a call fails, its outputs
@@ -26,6 +26,8 @@
  * | -ECHILD      | the engine belongs to the parent of this forked process                      |
  * | -EOPNOTSUPP  | the system has no such clock                                                 |
  * | -E2BIG       | a struct sets fields that this library does not know, or is over 4,096 bytes |
+ *
+ * Durable timers return further codes, which durable.h and the headers of the stores list.
  */
 #ifndef TICKWHEEL_ERROR_H
 #define TICKWHEEL_ERROR_H
@@ -35,16 +37,17 @@
 TW_BEGIN_DECLS
 
 /**
- * Returns a short English text for a code of this library.
+ * Returns a short English text for a code of this library, or of an additional library such as
+ * tickwheel-durable. If calls return the same code for different reasons, the text names them all.
  *
  * Units: `error` as returned, negative. A number from 1 to 6 is an outcome or a state and not an
- *   error; the text says so, and the functions of name.h return its name. A number above 6 is taken
- *   as a code that has lost its sign.
+ *   error; the text says so, and the functions of name.h and durable_name.h return its name. A number
+ *   above 6 is taken as a code that has lost its sign.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: the text is static.
- * Returns: the text, never NULL; "unknown error" for codes outside the vocabulary.
+ * Returns: the text, never NULL; "unknown error" for other numbers.
  * Since: 0.1.0.
  */
 TW_API const char *tw_strerror(int error);

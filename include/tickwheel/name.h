@@ -8,6 +8,8 @@
  * part in lower case: TW_CANCEL_RUNNING is "running", TW_END_UNEXPIRED is "unexpired". Names do
  * not change, so that programs may store them.
  *
+ * The names of durable timers are in durable_name.h.
+ *
  *     printf("cancel: %s\n", tw_cancel_outcome_name(tw_cancel(handle)));
  */
 #ifndef TICKWHEEL_NAME_H

@@ -35,42 +35,62 @@ const char *tw_version_string(void)
  */
 #define OUTCOME_MAX TW_ENGINE_STOPPED
 
+/*
+ * The texts of codes, by errno number. Each must be true of every function that returns the code.
+ * ENOTSUP is EOPNOTSUPP on Linux.
+ */
+static const char *const texts[] = {
+	[0] = "success",
+	[EINVAL] = "invalid argument",
+	[ERANGE] = "number out of range",
+	[ENOMEM] = "out of memory, or of descriptors or resources for a thread",
+	[EAGAIN] = "a limit is reached, or the server is not ready: try again later",
+	[ESHUTDOWN] = "stopping, stopped, or closed",
+	[EBUSY] = "still in use",
+	[ETIMEDOUT] = "not done in time",
+	[ESTALE] = "too late: this timeout, run or attempt is over, or is not known here",
+	[EPERM] = "not permitted by the system, or not in this thread or place",
+	[EDEADLK] = "would wait for its own callback, hook or thread",
+	[ECHILD] = "belongs to the parent of this forked process",
+	[EOPNOTSUPP] = "not supported by the system, the store or this version",
+	[E2BIG] = "a struct sets fields unknown to this version, or is over 4,096 bytes",
+	/* Of durable timers. */
+	[EINPROGRESS] = "no error: the acknowledgement will bring the outcome",
+	[EIO] = "the store has failed, or takes no writes",
+	[ENOSPC] = "the store is full",
+	[EMSGSIZE] = "a payload, a key or a row is too large",
+	[ENOENT] = "not found: the timer, or the store's folder, schema or keys",
+	[ETIME] = "the wall clock is far behind a time that the store has seen",
+	[EUCLEAN] = "the store is damaged, or was not made by this library",
+	[EEXIST] = "the file is of another program",
+	[EMFILE] = "too many files or stores are open in this process",
+	[ENFILE] = "too many files are open in the system",
+	[EISDIR] = "the path is that of a directory",
+	[ENOTDIR] = "a part of the path is not a directory",
+	[ELOOP] = "the path ends in a symbolic link, or has too many of them",
+	[EMLINK] = "the file has another hard link",
+	[ENAMETOOLONG] = "the path, or a name in it, is too long",
+	[EROFS] = "the store is read-only",
+	[EDQUOT] = "the quota of the disk is used up",
+	[EACCES] = "access denied by the system or the server",
+	[ECONNREFUSED] = "no server answers at this address",
+	[ECONNRESET] = "the connection broke: the request was done or not",
+	[EPROTO] = "the server's reply is not known to this version",
+};
+
+static const char *text_of(unsigned code)
+{
+	const char *text = code < sizeof texts / sizeof texts[0] ? texts[code] : NULL;
+
+	return text != NULL ? text : "unknown error";
+}
+
 const char *tw_strerror(int error)
 {
 	if (error > 0 && error <= (int)OUTCOME_MAX)
-		return "no error: an outcome or a state, which a function of name.h names";
-	switch (error > 0 ? -error : error) {
-	case 0:
-		return "success";
-	case -EINVAL:
-		return "invalid argument";
-	case -ERANGE:
-		return "number out of range";
-	case -ENOMEM:
-		return "out of memory, or of resources for a thread";
-	case -EAGAIN:
-		return "limit of pending timeouts reached";
-	case -ESHUTDOWN:
-		return "engine is stopping or stopped";
-	case -EBUSY:
-		return "still in use";
-	case -ETIMEDOUT:
-		return "not done in time";
-	case -ESTALE:
-		return "the timeout has ended and its memory been reused";
-	case -EPERM:
-		return "not permitted: scheduling class, CPU set or owner";
-	case -EDEADLK:
-		return "would wait for its own callback";
-	case -ECHILD:
-		return "engine belongs to the parent process";
-	case -EOPNOTSUPP:
-		return "the system has no such clock";
-	case -E2BIG:
-		return "options unknown to this version are set";
-	default:
-		return "unknown error";
-	}
+		return "no error: an outcome or a state, which a function of name.h or "
+		       "durable_name.h names";
+	return text_of(error < 0 ? 0U - (unsigned)error : (unsigned)error);
 }
 
 int tw_log_set(const struct tw_log *log)

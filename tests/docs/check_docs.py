@@ -10,6 +10,7 @@ usage: check_docs.py CHECK SOURCE_ROOT VERSION
     tuning    docs/tuning.md names every option of an engine, and no other
     quoted    code that a page quotes from an example is the same as there
     names     each tw_ and TW_ name on a page is in a public header, and each path in backquotes exists
+    codes     tw_strerror has a text for each code that a public header names; docs/errors.md explains it
     listed    each page of docs is installed, and linked from docs/README.md, to which README.md links
     links     each relative link of each page leads to a file, and to a heading if it names one
     version   it is the same in meson.build, version.h and the newest entry of CHANGELOG.md
@@ -27,6 +28,9 @@ HEADING = re.compile(r"^#+(?= )", re.M)
 NAME = re.compile(r"\b(?:tw|TW)_\w+")
 # A pattern on a page that stands for several names, and looks like a name itself.
 PLACEHOLDERS = {"tw_noun_verb"}
+CODE = re.compile(r"-(E[A-Z0-9]{2,})\b")
+# Numbers that Linux gives two names.
+SAME_CODE = {"ENOTSUP": "EOPNOTSUPP"}
 PATH = re.compile(r"`((?:docs|include|perf|src|tests)/[\w./-]+)`")
 QUOTED = {
     "docs/tuning.md": "docs/examples/recipes.h",
@@ -161,6 +165,20 @@ def check_names(root, _version):
         for path in sorted(set(PATH.findall(text))):
             if not (root / path).exists():
                 yield f"{page.relative_to(root)}: {path} is not there"
+
+
+def check_codes(root, _version):
+    codes = {code for path in (root / "include/tickwheel").glob("*.h") for code in CODE.findall(path.read_text())}
+    texts = set(re.findall(r"^\t\[(E[A-Z0-9]+)\] = ", (root / "src/api/process.c").read_text(), re.M))
+    explained = "\n".join(re.findall(r"^\| `-E.*?\|", (root / "docs/errors.md").read_text(), re.M))
+    explained = set(CODE.findall(explained))
+    for code in sorted({SAME_CODE.get(code, code) for code in codes}):
+        if code not in texts:
+            yield f"src/api/process.c: tw_strerror has no text for -{code}"
+        if code not in explained:
+            yield f"docs/errors.md: the table of codes does not explain -{code}"
+    if not codes:
+        yield "no header names a code"
 
 
 def check_listed(root, _version):

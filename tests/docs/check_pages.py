@@ -26,7 +26,7 @@ SECTIONS = [
 OPTIONAL = {"ORDER", "MEMBERS", "VALUES"}
 SOURCES = ["include/tickwheel.h", "include/tickwheel/*.h", "docs/examples/manual/*.c"]
 # The headers of companion libraries, which a build may not have.
-ADAPTERS = {"glib", "uv", "uv_timer", "event", "durable", "durable_file", "durable_stats", "durable_store", "durable_postgres", "durable_redis"}
+ADAPTERS = {"glib", "uv", "uv_timer", "event", "durable", "durable_file", "durable_name", "durable_stats", "durable_store", "durable_postgres", "durable_redis"}
 WITHOUT_PAGES = {"export"}
 # Macros that mark declarations (export.h) have no pages.
 TYPE_OR_MACRO = re.compile(r"^(?:#define |(?:struct|enum) (?=\w+(?: \{|;))|typedef [\w ]+[ *](?=\w+[(;]))(tw_\w+)", re.M | re.I)

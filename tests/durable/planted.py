@@ -123,6 +123,8 @@ PLANTED = [
      "core/test_durable_reopen.c"),
     ("the mark of a kind is written for another", "durable/file/store.c", "store->to_file[kind], paused != 0", "kind + 1, paused != 0",
      "file/test_open.c"),
+    ("a failed open leaves its lock file behind", "durable/file/files.c", "\t\t(void)unlink(path);", "\t\t(void)path;",
+     "file/test_open.c"),
     ("a timer that ended runs again after a reopen", "durable/take.c",
      "\t\t(void)timer_op(set, TW_DURABLE_OP_DELETE, timer, 0);", "\t\ttwi_keep_release(set, timer);",
      "core/test_durable_reopen.c"),

@@ -8,7 +8,8 @@
 #     static   the same programs, linked statically as a whole
 #     alone    shared and static, where pkg-config finds only our files: ck, liburcu, GLib and libuv
 #              have no development files there
-#     cmake    the same by find_package, shared and with the archive; from a copy that was moved
+#     cmake    the same by find_package, shared and with the archive, and a program of durable timers; from a
+#              copy that was moved
 #     cpp      the headers for C++: cpp.sh
 #     tsan     programs with ThreadSanitizer: tsan/check.sh
 set -eu
@@ -42,6 +43,8 @@ layout() {
         test -f "$pkgconfig/tickwheel-postgres.pc" || continue ;;
       tickwheel/durable_redis.h)
         test -f "$pkgconfig/tickwheel-redis.pc" || continue ;;
+      tickwheel/durable*.h)
+        test -f "$pkgconfig/tickwheel-durable.pc" || continue ;;
     esac
     cmp "$header" "$prefix/include/$name"
   done
@@ -139,13 +142,18 @@ cmake_programs() {
   libdir=$folder/moved${libdir#"$prefix"}
   mkdir "$folder/project"
   cp "$(dirname "$0")/CMakeLists.txt" "$root/docs/examples/quickstart.c" "$root/docs/examples/pool.c" \
-    "$root/tests/headers/from_cxx.cc" "$folder/project"
-  CC=$cc CXX=$cxx cmake -S "$folder/project" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/moved"
+    "$root/tests/headers/from_cxx.cc" "$root/docs/examples/manual/durable.c" "$root/docs/examples/manual/check.h" \
+    "$folder/project"
+  parts=$(find "$pkgconfig" -name 'tickwheel-*.pc' | sed 's|.*/tickwheel-||; s|\.pc$||' | paste -sd ';' -)
+  CC=$cc CXX=$cxx cmake -S "$folder/project" -B "$folder/cmake" -DCMAKE_PREFIX_PATH="$folder/moved" "-DPARTS=$parts"
   cmake --build "$folder/cmake"
   links_shared "$folder/cmake/shared/quickstart" yes
   links_shared "$folder/cmake/static/quickstart" no
   all_run "$folder/cmake/shared"
   all_run "$folder/cmake/static"
+  case ";$parts;" in
+    *";durable;"*) LD_LIBRARY_PATH="$libdir" "$folder/cmake/durable" > "$folder/said" || fail "durable: failed" ;;
+  esac
 }
 
 case $3 in

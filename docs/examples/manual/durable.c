@@ -2,6 +2,7 @@
 /* Timers that outlive the process, in a file of their own. */
 #include "check.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tickwheel/durable.h>
@@ -199,6 +200,27 @@ static uint64_t letters_tried(struct tw_durable *timers)
 }
 /* end */
 
+/* example: tw_durable_outcome_name */
+/* The option `acked`: writes how each call ended. */
+static void on_acked(void *file, const struct tw_durable_ack *acks,
+		     size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "letter %" PRIu64 ": %s\n",
+			acks[i].id.serial,
+			tw_durable_outcome_name(acks[i].outcome));
+}
+/* end */
+
+/* example: tw_durable_state_name */
+/* The option `state`: writes a change of the set's state. */
+static void on_state(void *file, int state, int error)
+{
+	fprintf(file, "letters: %s: %s\n",
+		tw_durable_state_name(state), tw_strerror(error));
+}
+/* end */
+
 /* example: tw_durable_close */
 /* Letters that are not due yet stay in the file. */
 static int timers_close(struct tw_durable *timers,
@@ -287,6 +309,14 @@ static int counters_write(const struct tw_durable_stats *stats,
 }
 /* end */
 
+static void names_print(void)
+{
+	struct tw_durable_ack ack = {.outcome = TW_DURABLE_DONE};
+
+	on_acked(stdout, &ack, 1);
+	on_state(stdout, TW_DURABLE_STATE_OPEN, 0);
+}
+
 static void timers_report(struct tw_durable *timers)
 {
 	struct tw_durable_stats stats;
@@ -295,6 +325,7 @@ static void timers_report(struct tw_durable *timers)
 	CHECK(tw_durable_stats_get(timers, &stats, sizeof stats) ==
 	      0);
 	CHECK(counters_write(&stats, stdout) == 0);
+	names_print();
 }
 
 static int dead_count(struct tw_durable *timers)

@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 		return 1;
 	code = tw_durable_open(engine, kinds, 1, &options, &timers);
 	if (code < 0) {
-		fprintf(stderr, "%s: %s\n", argv[1], strerror(-code));
+		fprintf(stderr, "%s: %s\n", argv[1], tw_strerror(code));
 		return 1;
 	}
 	code = strcmp(argv[2], "accept") == 0 ? accept_orders(timers, atol(argv[3]))

@@ -121,7 +121,10 @@ void twi_file_close(struct twi_file *file, bool clean)
 		end_cleanly(file);
 	twi_timers_done(&file->timers);
 	twi_database_close(&file->database);
-	twi_files_drop(&file->files);
+	if (file->open)
+		twi_files_drop(&file->files);
+	else
+		twi_files_undo(&file->files);
 	free(file->reserve);
 	file->reserve = NULL;
 	file->open = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "durable/file/files.h"
 
+#include "base/test_point.h"
 #include "durable/file/claim.h"
 
 #include <errno.h>
@@ -104,7 +105,7 @@ static int lock_claim(struct twi_files *files, const struct stat *status)
 	return 0;
 }
 
-/* Claims an existing lock file, then opens it. claim.h has the reason for this order. */
+/* Claims the lock file, then opens it. claim.h has the reason for this order. */
 static int lock_open(struct twi_files *files, const char *path, const struct stat *status)
 {
 	struct stat opened;
@@ -113,22 +114,24 @@ static int lock_open(struct twi_files *files, const char *path, const struct sta
 	if (result != 0)
 		return result;
 	files->lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	/* -ENOENT: the open that made the file has failed and removed it. */
 	if (files->lock < 0)
-		return -errno;
+		return errno == ENOENT ? -EBUSY : -errno;
 	if (fstat(files->lock, &opened) != 0)
 		return -errno;
 	/* If the file was replaced between lstat() and open(), the claim is for another file. */
 	return opened.st_ino == status->st_ino && opened.st_dev == status->st_dev ? 0 : -EBUSY;
 }
 
-static int lock_make(struct twi_files *files, const char *path)
+/*
+ * Makes the lock file without opening it. If another thread of the process has opened and locked the
+ * new file at once, a close of it here would drop that lock.
+ */
+static int lock_make(const char *path)
 {
-	struct stat status;
-
-	files->lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (files->lock < 0)
-		return errno == EEXIST ? -EBUSY : -errno;
-	return fstat(files->lock, &status) != 0 ? -errno : lock_claim(files, &status);
+	if (mknod(path, S_IFREG | 0600, 0) == 0)
+		return 0;
+	return errno == EEXIST ? -EBUSY : -errno;
 }
 
 static int lock_set(int fd)
@@ -140,21 +143,45 @@ static int lock_set(int fd)
 	return errno == EACCES || errno == EAGAIN ? -EBUSY : -errno;
 }
 
+/* Checks, with the lock, that no other open has removed the file. files.h has the reason. */
+static int lock_check(const struct twi_files *files, const char *path)
+{
+	struct stat locked, named;
+
+	if (fstat(files->lock, &locked) != 0)
+		return -errno;
+	if (lstat(path, &named) != 0)
+		return errno == ENOENT ? -EBUSY : -errno;
+	return locked.st_ino == named.st_ino && locked.st_dev == named.st_dev ? 0 : -EBUSY;
+}
+
 static int lock_take(struct twi_files *files)
 {
 	char *path = twi_files_name(files->path, "-lock");
 	struct stat status;
+	bool made = false;
 	int result;
 
 	if (path == NULL)
 		return -ENOMEM;
 	result = kind_check(path, &status);
+	if (result == -ENOENT) {
+		result = lock_make(path);
+		made = result == 0;
+		if (made)
+			result = kind_check(path, &status);
+	}
 	if (result == 0)
 		result = lock_open(files, path, &status);
-	else if (result == -ENOENT)
-		result = lock_make(files, path);
+	if (result == 0) {
+		TWI_TEST_POINT("file:locking");
+		result = lock_set(files->lock);
+	}
+	if (result == 0)
+		result = lock_check(files, path);
+	files->made = made && result == 0;
 	free(path);
-	return result == 0 ? lock_set(files->lock) : result;
+	return result;
 }
 
 int twi_files_sync_directory(const char *path)
@@ -210,7 +237,7 @@ int twi_files_take(const char *path, struct twi_files *ret)
 	if (result == 0)
 		*ret = files;
 	else
-		twi_files_drop(&files);
+		twi_files_undo(&files);
 	return result;
 }
 
@@ -222,4 +249,15 @@ void twi_files_drop(struct twi_files *files)
 		twi_claim_drop(files->claim);
 	free(files->path);
 	*files = (struct twi_files){.lock = -1, .claim = -1};
+}
+
+void twi_files_undo(struct twi_files *files)
+{
+	char *path = files->made ? twi_files_name(files->path, "-lock") : NULL;
+
+	/* Without memory, or if the system refuses, the file stays. It does no harm. */
+	if (path != NULL)
+		(void)unlink(path);
+	free(path);
+	twi_files_drop(files);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files of a store: PATH is the database, PATH-lock the lock. The lock is a POSIX lock, because
- * a forked child inherits other kinds of locks. The lock file stays when the store is closed. If it
- * were removed, one process could hold the lock of the removed file while another makes and locks a
- * new one.
+ * a forked child inherits other kinds of locks.
+ *
+ * The lock file stays when the store is closed. Only an open that made it and then failed removes it,
+ * so that a wrong path leaves no file behind. It removes the file while it holds the lock. Another
+ * process may have opened the file before, and may lock it afterwards. So an open that has the lock
+ * checks that the path still leads to the locked file. Otherwise a third process could make and lock
+ * a new file, and two processes would have the store open.
  */
 #ifndef TWI_DURABLE_FILE_FILES_H
 #define TWI_DURABLE_FILE_FILES_H
@@ -14,6 +18,7 @@ struct twi_files {
 	char *path;  /* path of the database, without symbolic links */
 	int lock;    /* descriptor of the lock file, or -1 */
 	int claim;   /* place in the table of claim.h, or -1 */
+	bool made;   /* this process made the lock file, and has its lock */
 	bool memory; /* the file system is tmpfs, which a power loss empties */
 };
 
@@ -32,6 +37,8 @@ struct twi_files {
 int twi_files_take(const char *path, struct twi_files *ret);
 /* Drops the lock. The database must be closed before. */
 void twi_files_drop(struct twi_files *files);
+/* Drops the lock after a failed open. Removes the lock file if this open has made it. */
+void twi_files_undo(struct twi_files *files);
 
 /* Makes the entries of the path's directory durable. */
 int twi_files_sync_directory(const char *path);

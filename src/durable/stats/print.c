@@ -109,7 +109,7 @@ static const char *state_name(uint64_t state)
 	for (size_t i = 0; i < STATES; i++)
 		if ((uint64_t)states[i].state == state)
 			return states[i].name;
-	return "?";
+	return "unknown";
 }
 
 static void lines_write(struct twi_text *text, const struct tw_durable_reading *reading)

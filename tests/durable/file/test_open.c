@@ -5,10 +5,13 @@
  *
  * Seen to fail with these defects: the store makes no claim in the process (file/claim.h); a second
  * open drops the lock of the first; the file has the mode 0644; an open turns a foreign database
- * into a store.
+ * into a store; a failed open leaves its lock file behind, or removes a lock file that it has not
+ * made; an open does not check the name of the file that it has locked.
  */
 #include "check.h"
 #include "model.h"
+
+#include "base/test_point.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -202,6 +205,78 @@ Test(open, version_of_the_future_is_refused, .init = setup, .fini = teardown)
 	execute(path, "PRAGMA user_version = 4");
 	check_int(open_at(path), 0);
 }
+
+static bool lock_there(void)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-lock", path);
+	return access(name, F_OK) == 0;
+}
+
+Test(open, failed_open_removes_the_lock_file_that_it_made, .init = setup, .fini = teardown)
+{
+	execute(path, "CREATE TABLE bookmarks (url)");
+	check_int(open_at(path), -EEXIST);
+	check_true(!lock_there());
+	check_int(unlink(path), 0);
+	check_int(open_at(path), 0);
+	check_true(lock_there());
+	execute(path, "PRAGMA user_version = 0");
+	check_int(open_at(path), -EUCLEAN);
+	check_true(lock_there());
+}
+
+/* The programs of planted.py have no test points. */
+#ifdef TWI_TEST_POINTS
+/* NULL, or what other processes do before an open locks its lock file */
+static void (*before_lock)(void);
+
+void twi_test_point(const char *name)
+{
+	void (*act)(void) = before_lock;
+
+	if (act == NULL || strcmp(name, "file:locking") != 0)
+		return;
+	before_lock = NULL;
+	act();
+}
+
+static void lock_remove(void)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s-lock", path);
+	check_int(unlink(name), 0);
+}
+
+static void lock_replace(void)
+{
+	char name[128], kept[128];
+
+	snprintf(name, sizeof(name), "%s-lock", path);
+	snprintf(kept, sizeof(kept), "%s-kept", path);
+	check_int(rename(name, kept), 0);
+	check_int(mknod(name, S_IFREG | 0600, 0), 0);
+}
+
+/*
+ * An open has opened the lock file. Its maker then fails and removes it, and a third process makes
+ * another. The open locks the removed file, and must see that nothing leads to it any more.
+ */
+Test(open, lock_of_a_removed_file_does_not_count, .init = setup, .fini = teardown)
+{
+	check_int(open_at(path), 0);
+	before_lock = lock_remove;
+	check_int(open_at(path), -EBUSY);
+	check_true(!lock_there());
+	check_int(open_at(path), 0);
+	before_lock = lock_replace;
+	check_int(open_at(path), -EBUSY);
+	check_true(lock_there());
+	check_int(open_at(path), 0);
+}
+#endif
 
 Test(open, twice_in_one_process_is_busy, .init = setup, .fini = teardown)
 {
