@@ -17,8 +17,8 @@ static struct tw_options defaults(void)
 	struct tw_options options;
 
 	check_int(tw_options_init(&options, sizeof(options)), 0);
-	if (wheel != NULL && strcmp(wheel, "hierarchical") == 0)
-		options.wheel = TW_WHEEL_HIERARCHICAL;
+	options.wheel = wheel != NULL && strcmp(wheel, "hierarchical") == 0 ? TW_WHEEL_HIERARCHICAL
+									    : TW_WHEEL_HASHED;
 	return options;
 }
 
