@@ -127,8 +127,8 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 
 /*
  * Returns whether the caller is in a finaliser that runs during the engine's fork recovery. A child
- * that was forked inside the parent's callback is inside the engine too. But it recovers nothing,
- * so twi_forked is still true there.
+ * that was forked inside the parent's callback is inside the engine too. But a child cannot begin a
+ * recovery there, so twi_forked is still true.
  */
 static bool being_taken_over(const struct tw_engine *engine)
 {

@@ -151,8 +151,9 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 }
 
 /*
- * Does the work that only few pushes need: wakes the worker, and ends a unit. Leaves the section. A
- * thread with a presence first changes to a section, because a wake may make other calls.
+ * Does the work that only few pushes need: wakes the worker, or ends a unit. Leaves the RCU
+ * section. `presence`: the mark that is set, or NULL. A thread with a mark first enters a section
+ * and clears the mark, because a wake may call the system (thread/presence.h).
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)
@@ -531,8 +532,8 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 }
 
 /*
- * Schedules a timeout of a valid kind for which kind_quick is false. Returns an error if an
- * argument is invalid.
+ * Serves the calls that the paths above do not: kind_quick is false for the kind, the deadline is
+ * negative, or an argument is invalid.
  */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stop closes the engine by one compare-and-swap (the linearization point), and waits until the
- * engine is finished. The worker finishes it. If there is no worker, a new thread does. If no
- * thread can be made, the caller of stop finishes the engine.
+ * engine is finished. The worker finishes it. If there is no worker, a new thread does. In loop
+ * mode, or if no thread can be made, the caller of stop finishes the engine.
  */
 #include "base/atomic.h"
 #include "base/probe.h"

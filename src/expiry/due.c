@@ -127,7 +127,7 @@ void twi_due_drop(const struct tw_due *due)
 	if (due_claim(due, &word) != TWI_DUE_TAKEN)
 		return;
 	run = due_run_of(due);
-	/* If the timeout was cancelled meanwhile, it ends without the hook. */
+	/* If the timeout was cancelled meanwhile, it ends without a call of the drop hook. */
 	if ((word & TWI_WORD_OVER) == 0)
 		twi_count_add(&run.worker->dropped_count, 1);
 	due_end(&run, word, true);
@@ -180,8 +180,7 @@ TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
 						      : &worker->expired_count,
 		      (uint64_t)-1);
 	/*
-	 * RELAXED: only the worker waits for the count to become 0, and this thread is the worker
-	 * or a thread that the worker waits for.
+	 * RELAXED: only the worker waits for the count to become 0, and this thread is the worker.
 	 */
 	(void)twi_fetch_sub_relaxed(&worker->in_flight, 1);
 	if ((word & TWI_WORD_WAITER) != 0)

@@ -41,6 +41,7 @@ TWI_WORKER_ONLY int64_t twi_timer_due_ns(struct twi_worker *worker);
 
 /*
  * Sets the timer. Must be called after the owner has published that it sleeps until `published_ns`.
+ * `left`: the work that is left, as enum twi_left.
  */
 TWI_WORKER_ONLY void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned left);
 
