@@ -131,9 +131,9 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64
 
 /*
  * Returns the time when the owner must poll next, 0 for now. If timeouts wait in the lanes, the
- * answer is now, because they may be due already. But if another thread was in the middle of a push
- * at the last poll, so that the poll could not take them all, the answer is LOOK_AGAIN_NS from now
- * at the latest.
+ * answer is now, because they may be due already. But if the last poll could not take them all,
+ * because a push was not linked yet or may be hidden (turn/sleep.c), the answer is LOOK_AGAIN_NS
+ * from now at the latest.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

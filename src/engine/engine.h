@@ -33,7 +33,7 @@ struct twi_seat {
 	/* [atomic E151] the kind that has the seat, or NULL */
 	_Atomic(struct tw_scaled *) owner;
 	struct twi_seat *next;  /* [const] the engine's next seat */
-	_Atomic uint32_t asked; /* [atomic E150] */
+	_Atomic uint32_t asked; /* [atomic E150] orders drives and turns */
 	/* [handoff E151] fork epoch of the owner's process */
 	uint32_t fork_epoch;
 };

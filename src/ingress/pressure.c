@@ -28,7 +28,8 @@ enum {
 	 * All producers together must schedule less than the worker reclaims, which is 5 to 15 M a
 	 * second. Each producer schedules TWI_THROTTLE_UNIT timeouts between two pauses, so the
 	 * pause must grow with the number of producers. With 1 ms for each LANES_PER_MS of them,
-	 * they schedule at most 5 M a second together.
+	 * they schedule at most 5 M a second together. SLEEP_MAX_MS bounds the pause before it is
+	 * multiplied in this way, SLEEP_MOST_MS afterwards.
 	 */
 	LANES_PER_MS = 5,
 	SLEEP_MAX_MS = 10,

@@ -15,7 +15,7 @@ enum {
 	 * The bound on memory in ingress. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts
 	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes the
 	 * worker, even if the next tick is far away. This many timeouts take 2 MiB, and fill half
-	 * of a ring.
+	 * of a ring of the largest size.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,
@@ -48,7 +48,7 @@ void twi_units_add(struct twi_worker *worker, uint32_t units);
 
 /*
  * Pushes a node after this thread's reschedule has set its queued bit. Returns the deadline for
- * which the worker must be woken, which may be that of another thread.
+ * which the worker must be woken. Another thread may have set it meanwhile.
  */
 int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 			     struct twi_node *node);

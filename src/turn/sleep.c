@@ -130,7 +130,8 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 /*
  * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
  * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
- * that tick. Returns when the first timeout is due.
+ * that tick. Returns when the first timeout is due. Each of the two times is replaced by
+ * given_up_ns (ingress/reclaim.h), if that is earlier.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
