@@ -244,7 +244,10 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	};
 	TWI_TEST_POINT("cancel:own");
 	if (twi_owned_word(word, handle.generation))
-		/* RELAXED: only the owner accesses the state word of an owner-only timeout. */
+		/*
+		 * RELAXED: no other thread changes the state word of an owner-only timeout, or
+		 * relies on it.
+		 */
 		twi_store_relaxed(&node->word, cancelled);
 	/*
 	 * If the node is also in the cancel queue (QUEUED), the worker will find it there. Only the

@@ -91,8 +91,8 @@ static void stopped_join(struct tw_engine *engine)
 	if (pthread_equal(engine->thread, pthread_self()) != 0)
 		return;
 	/*
-	 * RELAXED: decides only which thread joins. The stop that comes before this step has
-	 * acquired the data that the join reads.
+	 * RELAXED: decides only which thread joins. The stop that has just returned has acquired
+	 * the data that the join reads.
 	 */
 	if (!twi_cas_relaxed(&engine->join_claimed, &claimed, true))
 		return;

@@ -52,9 +52,9 @@ static uint64_t less(uint64_t count, uint64_t gone)
 }
 
 /*
- * Returns whether no timeout ever began or ended in the lane. Then the pair is not read. A 128-bit
- * read is a locked instruction, and would write to a cache line that the producer has never
- * touched.
+ * Returns whether no timeout ever began or ended in the lane. If so, the caller does not read the
+ * pair, because a 128-bit read is a locked instruction, and would write to a cache line that the
+ * producer has never touched.
  */
 static bool lane_unused(const struct twi_lane *lane)
 {

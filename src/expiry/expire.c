@@ -349,7 +349,7 @@ static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
 }
 
 /*
- * Returns the last tick that was over in the present turn. If the wheel is open (fine.h), an
+ * Returns the last tick that was over in the present turn. If the wheel is open (wheel/fine.h), an
  * advance also reaches the present tick, which is not over.
  */
 static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)

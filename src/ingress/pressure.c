@@ -38,8 +38,8 @@ enum {
 
 /*
  * Adds the lane's cancels since the last call to the engine's sum, and returns the sum. Each thread
- * calls this once in TWI_UNIT_TIMEOUTS cancels, so up to about as many per thread are missing from
- * the sum.
+ * calls this once in TWI_UNIT_TIMEOUTS cancels, so up to about TWI_UNIT_TIMEOUTS cancels of each
+ * thread are missing from the sum.
  *
  * RELAXED: numbers for an estimate. In the shared lane several threads may do this at once. The
  * exchange gives each difference to one of them, so it is added once. A negative difference wraps

@@ -15,7 +15,7 @@
  *     birth    LINKED     producer               just before it pushes the node to a link queue
  *     INIT     WHEELED    worker                 transfer, before it makes the slot entry; by any
  *                                                entry that names the node
- *     LINKED   WHEELED    worker                 transfer, the same
+ *     LINKED   WHEELED    worker                 transfer, before it makes the slot entry
  *     INIT     CANCELLED  canceller              LIN of the cancel; no push, and the canceller has
  *                                                the node at once: the entry stays, and is stale
  *     LINKED   CANCELLED  canceller              LIN; no push: transfer frees it
@@ -31,7 +31,7 @@
  *                                                the node unless it is queued: then reclaim does
  *
  *     birth    WHEELED    worker                 a store: its own thread scheduled it, no ingress
- *     birth    OWNED      worker                 the same, if the kind is owner-only
+ *     birth    OWNED      worker                 a store, as above, if the kind is owner-only
  *     OWNED    CANCELLED  worker                 a store: no other thread changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as from WHEELED, but an expiry is a store
  *

@@ -152,7 +152,7 @@ static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *sn
 {
 	struct twi_snapshot *own = snapshot;
 
-	/* RELAXED: the worker has not touched the place. */
+	/* RELAXED: if the swap succeeds, the worker has not touched the place. */
 	if (!twi_cas_relaxed(&worker->snapshot, &own, NULL))
 		return false;
 	twi_flush_notify(worker);

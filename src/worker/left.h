@@ -6,8 +6,8 @@
 enum twi_left {
 	TWI_LEFT_NOTHING = 0,
 	/*
-	 * Work is left that needs no other thread, such as more entries than a batch, so the next
-	 * turn must follow at once.
+	 * More work is ready, such as entries beyond one batch, so the next turn must follow at
+	 * once.
 	 */
 	TWI_LEFT_MORE = 1,
 	/*

@@ -33,7 +33,7 @@ struct twi_snapshot;
 struct twi_wall;
 
 struct twi_worker {
-	/* Every call reads these fields. They are written only when the state changes. */
+	/* Every call reads these fields, which are seldom written. */
 	TWI_CACHE_ALIGNED _Atomic uint32_t state; /* [atomic E12] enum tw_engine_state, a futex */
 	uint32_t fork_epoch;                      /* [const] */
 	_Atomic bool sweeping;                    /* [atomic E10] stop's sweep has begun */
