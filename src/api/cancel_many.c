@@ -54,7 +54,7 @@ enum {
 /* The state of one RCU section. */
 struct sweep {
 	struct twi_thread *thread;
-	struct twi_worker *worker; /* the engine's worker; NULL as long as nothing is cancelled */
+	struct twi_worker *worker; /* the worker of the present block's engine; NULL at first */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind that is known to have no finaliser, or NULL */
 	uint32_t units;              /* units (64 cancels in the wheel) that were begun */

@@ -361,8 +361,8 @@ static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 
 /*
  * Counts the ticks that were already over when the worker reached them: from the first tick with a
- * due timeout to this turn's tick. `before` is the tick that was over in the turn before. RELAXED:
- * the worker is the only writer.
+ * due timeout to this turn's tick. `before` is the last tick that was over in the turn before.
+ * RELAXED: the worker is the only writer.
  */
 static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
 {

@@ -125,8 +125,9 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 }
 
 /*
- * Returns when a chain runs next in a forked child: at the next point of its grid, or one delay
- * from now. If the parent had already set a time after now, the chain keeps it.
+ * Returns when a chain runs next in a forked child: at the next point of its grid or, with
+ * TW_PERIOD_FIXED_DELAY, one period from now. If the parent had already set a time after now, the
+ * chain keeps it.
  */
 static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
 				 int64_t grid_ns)

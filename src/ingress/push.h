@@ -35,7 +35,7 @@ void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane);
 
 /*
  * Do the same as twi_lane_push and twi_lane_push_cancelled. Called if the lane's ring is full or
- * does not exist yet.
+ * does not exist yet, or, for a scheduled timeout, if the engine has an order.
  */
 void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, struct twi_node *node,
 			  uint64_t generation);

@@ -46,7 +46,7 @@ static int engine_check(const struct tw_engine *engine)
 
 static void kinds_drive(struct tw_engine *engine)
 {
-	/* E151: acquires the links. */
+	/* E151: acquires the links of the list of seats. */
 	struct twi_seat *seat = twi_load_acquire(&engine->seats);
 
 	for (; seat != NULL; seat = seat->next)

@@ -44,8 +44,8 @@ struct turn {
 };
 
 /*
- * Polls the queue once. Returns false if the queue is closed. Then the caller must not call
- * twi_engine_leave.
+ * Polls the queue once. Returns false if the queue is closed. Then the poll has left the queue, and
+ * the caller must not call twi_engine_leave.
  */
 static TWI_WORKER_UNCHECKED bool turn_poll(struct turn *turn, uint64_t budget)
 {

@@ -116,9 +116,9 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 }
 
 /*
- * In an engine with an order, puts a node that got a later deadline, or the same, behind the others
- * of that deadline. If the node is in a slot, it stays there, and the wheel files it again at the
- * old time. But if the present turn would still run it by the new deadline, it is put aside.
+ * In an engine with an order, puts a node whose new deadline is later or equal behind the other
+ * nodes of that deadline. If the node is in a slot, it stays there, and the wheel files it again at
+ * the old time. But if the present turn would still run it by the new deadline, it is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)
