@@ -244,7 +244,10 @@ own_cancel(struct tw_handle handle, struct twi_thread *thread, struct victim *re
 	};
 	TWI_TEST_POINT("cancel:own");
 	if (twi_owned_word(word, handle.generation))
-		/* RELAXED: only the owner accesses the state word of an owner-only timeout. */
+		/*
+		 * RELAXED: no other thread changes the state word of an owner-only timeout, or
+		 * relies on it.
+		 */
 		twi_store_relaxed(&node->word, cancelled);
 	/*
 	 * If the node is also in the cancel queue (QUEUED), the worker will find it there. Only the
@@ -340,9 +343,9 @@ static void *chain_release(struct twi_thread *thread, struct twi_chain *chain)
 static int local_cancel(struct tw_handle handle, struct twi_thread *thread);
 
 /*
- * Cancels a timeout on a thread whose wheel_of is NULL, by the general path. If this function finds
- * that the thread owns the timeout after all, it calls local_cancel. local_cancel does not return
- * to this path, because own_cancel handles every owner-only timeout.
+ * Cancels a timeout by the general path, if own_cancel cannot cancel it or the thread's wheel_of is
+ * NULL. If this function finds that the thread owns the timeout after all, it calls local_cancel.
+ * local_cancel does not return to this path, because own_cancel handles every owner-only timeout.
  */
 static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
@@ -389,8 +392,8 @@ static TWI_NOINLINE int any_cancel(struct tw_handle handle)
 }
 
 /*
- * Returns whether the timeout is fresh and its cancel is short: the stock has space for the node,
- * the engine has no limit, and the kind has no finaliser.
+ * Returns whether the timeout is fresh (turn/fresh.h) and its cancel is short: the stock has space
+ * for the node, the engine has no limit, and the kind has no finaliser.
  */
 static inline TWI_WORKER_ONLY bool cancel_is_short(const struct twi_worker *worker,
 						   const struct twi_thread *thread,

@@ -13,7 +13,7 @@
  * canceller. If they are in the wheel, the sweep adds them to one batch of pushes
  * (ingress/batch.h), so that the worker sees them all at once. Only reclaim frees a node in the
  * wheel, and reclaim learns of the node only by the push. So no other thread touches a swapped node
- * before that.
+ * before the push.
  *
  * A block ends after a timeout with a finaliser. The finaliser may block or call the library, so it
  * must run outside of the RCU section. A block also ends before a timeout of another engine or in
@@ -21,9 +21,9 @@
  * periodic, queued by a reschedule, in a link queue, running, ended, or owner-only.
  *
  * Progress. Wait-free, because a swap that fails is not repeated here. Timeouts that are left to
- * tw_cancel have the progress of tw_cancel, which is lock-free. If a thread is stopped in the
- * middle, the memory of at most one block waits for it. The worker also cannot free the nodes that
- * the sweep has cancelled in the wheel before the thread pushes them.
+ * tw_cancel have the progress of tw_cancel, which is lock-free. If the system suspends the thread
+ * in the middle, two groups of nodes stay in memory until it continues: those of one block in a
+ * ring, and those that the sweep has cancelled in the wheel but not pushed yet.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -54,10 +54,10 @@ enum {
 /* The state of one RCU section. */
 struct sweep {
 	struct twi_thread *thread;
-	struct twi_worker *worker; /* the engine's worker; NULL as long as nothing is cancelled */
+	struct twi_worker *worker; /* the worker of the present block's engine; NULL at first */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind that is known to have no finaliser, or NULL */
-	uint32_t units;              /* full units of cancels in the wheel */
+	uint32_t units;              /* units (64 cancels in the wheel) that were begun */
 	bool sweeping;               /* stop frees cancelled nodes itself, so none is pushed */
 	bool batch_begun;            /* `batch` is in use: a timeout was in the wheel */
 	bool other;                  /* the next handle must be cancelled by tw_cancel */
@@ -273,8 +273,8 @@ static inline size_t block_swap(const struct batch *batch, struct sweep *sweep, 
 }
 
 /*
- * Cancels the timeouts of the next handles, as long as they wait in `state`. Stops at the latest at
- * the end of a block or of the span.
+ * Cancels the timeouts of the next handles, as long as they wait in `state`. Stops at the latest
+ * after BLOCK handles, or before the handle with the index `end`.
  */
 static inline void block_cancel(struct batch *batch, struct sweep *sweep, uint64_t state,
 				size_t end)
@@ -320,8 +320,8 @@ static inline void sweep_cancel(struct batch *batch, struct sweep *sweep, size_t
 }
 
 /*
- * Cancels inside one RCU section. Stops at `end`, at a handle that needs tw_cancel, or when a
- * finaliser must run.
+ * Cancels inside one RCU section. Stops at the index `end`, at a handle that needs tw_cancel, or
+ * when a finaliser must run.
  */
 static void batch_sweep(struct batch *batch, struct sweep *sweep, size_t end)
 {

@@ -82,8 +82,8 @@ static int poll_begin(struct bracket *bracket)
 }
 
 /*
- * Ends a poll. If the poll has finished the engine (`expired` is an error then), it has already
- * left the loop. The engine may be freed at any time, so this function must not touch it.
+ * Ends a poll. If the poll has completed the engine's stop (`expired` is an error then), it has
+ * already left the loop. The engine may be freed at any time, so this function must not touch it.
  */
 static int64_t poll_end(const struct bracket *bracket, int64_t expired)
 {
@@ -131,8 +131,9 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64
 
 /*
  * Returns the time when the owner must poll next, 0 for now. If timeouts wait in the lanes, the
- * answer is now, because they may be due already. But if the last poll could not take them, because
- * another thread is in the middle of a push, the answer is LOOK_AGAIN_NS from now at the latest.
+ * answer is now, because they may be due already. But if the last poll could not take them all,
+ * because a push was not linked yet or may be hidden (turn/sleep.c), the answer is LOOK_AGAIN_NS
+ * from now at the latest.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

@@ -70,7 +70,7 @@ static int arguments_check(const struct tw_engine *engine, const struct tw_perio
 	return error != 0 ? error : chain_kind_check(kind);
 }
 
-/* Returns the seed of the jitter, a different one for each chain in each process. */
+/* Returns the seed of the jitter: the caller's, or one that differs between chains. */
 static uint64_t seed_of(const struct tw_period *period, const struct twi_chain *chain,
 			int64_t now_ns)
 {

@@ -120,7 +120,10 @@ int tw_memory_reserve(uint64_t timeouts)
 	bool forked = twi_forked();
 	int error;
 
-	/* In a forked child, another thread may take over the library meanwhile. */
+	/*
+	 * In a forked child, another thread may want to take over the library. It waits until
+	 * twi_fork_take_end.
+	 */
 	if (forked)
 		twi_fork_take_begin();
 	error = twi_slab_reserve(timeouts);

@@ -9,7 +9,7 @@
  *
  * If the deadline becomes later, no thread is notified: the wheel reaches the node at the old time,
  * and files it again. If it becomes earlier in ingress, no thread is notified either, because
- * transfer reads the deadline only after its own step on the state word. If it becomes earlier in
+ * transfer reads the deadline only after it has changed the state word. If it becomes earlier in
  * the wheel, the worker must receive the node. The swap sets the queued bit, and the thread that
  * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes
  * the node. The worker clears the bit before it reads the deadline.

@@ -151,8 +151,9 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 }
 
 /*
- * Does the work that only few pushes need: wakes the worker, and ends a unit. Leaves the section. A
- * thread with a presence first changes to a section, because a wake may make other calls.
+ * Does the work that only few pushes need: wakes the worker if `earlier`, or ends a unit. Leaves
+ * the RCU section. If a mark is set (`presence`), first enters a section and clears the mark,
+ * because a wake may call the system.
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)
@@ -175,8 +176,8 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 }
 
 /*
- * Wakes the worker or ends a unit if necessary, after each push. Clears the mark, or leaves the RCU
- * section if `presence` is NULL.
+ * Wakes the worker or ends a unit if necessary, after each push. `presence`: the thread's mark
+ * (thread/presence.h), which this function clears, or NULL: then it leaves the RCU section.
  */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
 					uint64_t count, struct twi_presence *presence)
@@ -393,8 +394,8 @@ int twi_chain_schedule(struct tw_engine *engine, struct twi_thread *thread, int6
 
 /*
  * Returns whether the thread may take the quick path. It must not have a wheel that it touches
- * directly (wheel_of). It must have a mark, which only a thread with a near lane has, and its stock
- * must have a free block.
+ * directly (wheel_of). It must have a mark (thread/presence.h), which only a thread with a near
+ * lane has, and its stock must have a free block.
  */
 static inline bool quick_thread(const struct twi_thread *thread)
 {
@@ -425,8 +426,8 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 }
 
 /*
- * Continues quick_schedule if the lane has no ring, after the mark is cleared. An engine whose
- * timeouts run in order has only link queues.
+ * Continues quick_schedule if its path is closed (quick_open). The thread's mark must be clear. An
+ * engine whose timeouts run in order has only link queues.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -531,8 +532,8 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 }
 
 /*
- * Schedules a timeout of a valid kind for which kind_quick is false. Returns an error if an
- * argument is invalid.
+ * Serves the calls that the paths above do not: kind_quick is false for the kind, the deadline is
+ * negative, or an argument is invalid.
  */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,

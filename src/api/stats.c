@@ -7,15 +7,15 @@
  * number of timeouts that began and the number that ended as one pair, which is exact for one
  * moment (E90). So if a thread schedules one timeout at a time and cancels it, each reading shows
  * one pending timeout or none. If a timeout begins in one lane and ends in another, or expires, the
- * collect reads the two counters at different moments. The error is at most the number of events
- * that were counted in between. A collect that took too long is repeated, and the last result is
+ * collect reads the two counters at different moments. The error is at most the number of timeouts
+ * that began or ended in between. A collect that took too long is repeated, and the last result is
  * used.
  *
- * At every moment, ended <= begun <= ended + limit. Because the lanes are read at different
- * moments, the sums may break this rule. Then the sum of begun timeouts is moved into that range.
- * The corrected sum is still between the true sums at the begin and at the end of the collect. No
- * counter ever falls from one reading to the next. In each reading, scheduled = expired + cancelled
- * + unexpired + pending.
+ * At every moment, ended <= begun, and begun <= ended + limit if the engine has a pending limit.
+ * Because the lanes are read at different moments, the sums may break this rule. Then the sum of
+ * begun timeouts is moved into that range. The corrected sum is still between the true sums at the
+ * begin and at the end of the collect. No counter ever falls from one reading to the next. In each
+ * reading, scheduled = expired + cancelled + unexpired + pending.
  *
  * RELAXED, all loads except those of the lanes' pairs: each counter is one number, and no other
  * data is read because of its value.
@@ -52,9 +52,9 @@ static uint64_t less(uint64_t count, uint64_t gone)
 }
 
 /*
- * Returns whether no timeout ever began or ended in the lane. Then the pair is not read. A 128-bit
- * read is a locked instruction, and would write to a cache line that the producer has never
- * touched.
+ * Returns whether no timeout ever began or ended in the lane. If so, the caller does not read the
+ * pair, because a 128-bit read is a locked instruction, and would write to a cache line that the
+ * producer has never touched.
  */
 static bool lane_unused(const struct twi_lane *lane)
 {
@@ -65,7 +65,8 @@ static bool lane_unused(const struct twi_lane *lane)
 /*
  * Adds a lane's counters to the sums. Reads the two counters that are subtracted (cancelled_count
  * and stopped_count) after the pair. A cancel adds to them before it counts the end (E90). So the
- * difference never exceeds the number of timeouts that were cancelled in a ring.
+ * difference (ended - cancelled - stopped) never exceeds the number of timeouts that were cancelled
+ * in a ring.
  */
 static void lane_read(const struct twi_lane *lane, struct tw_stats *stats)
 {
@@ -175,10 +176,10 @@ static struct tw_stats timeouts_read(struct twi_worker *worker)
 }
 
 /*
- * Makes the count of early cancels monotonic. If timeouts are cancelled in the wheel during the
- * collect, the computed count is too low, and could be lower than an earlier reading. So this
- * function returns at least the number that it returned before. The result may be too low, but is
- * never too high.
+ * Makes the count of early cancels (before the timeout reached the wheel) monotonic. If timeouts
+ * are cancelled in the wheel during the collect, the computed count is too low, and could be lower
+ * than an earlier reading. So this function returns at least the number that it returned before.
+ * The result may be too low, but is never too high.
  */
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {

@@ -19,8 +19,9 @@ static _Atomic uint32_t engines_alive; /* [atomic] */
 static _Atomic bool many_reported;     /* [atomic] */
 
 /*
- * Counts a new engine. Logs once per process if there are more than TWI_ENGINES_USUAL. RELAXED,
- * all: these counters publish nothing.
+ * Counts a new engine. Logs once per process if there are more than TWI_ENGINES_USUAL. `loop`: the
+ * engine is in loop mode, so it has no thread, and is not a reason to log. RELAXED, all: these
+ * counters publish nothing.
  */
 static void alive_count(bool loop)
 {
@@ -293,7 +294,9 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 	twi_wall_destroy(twi_load_relaxed(&worker->wall), twi_engine_of_parent(engine));
 	clock_detach(worker);
 	twi_wheel_destroy(engine->worker.wheel);
-	/* The detach has waited for every thread that could still set this timer. */
+	/*
+	 * The detach has waited for threads that move the clock, which could still set this timer.
+	 */
 	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);
 	/* RELAXED: a count that publishes nothing. */

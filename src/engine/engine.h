@@ -33,7 +33,7 @@ struct twi_seat {
 	/* [atomic E151] the kind that has the seat, or NULL */
 	_Atomic(struct tw_scaled *) owner;
 	struct twi_seat *next;  /* [const] the engine's next seat */
-	_Atomic uint32_t asked; /* [atomic E150] */
+	_Atomic uint32_t asked; /* [atomic E150] orders drives and turns */
 	/* [handoff E151] fork epoch of the owner's process */
 	uint32_t fork_epoch;
 };
@@ -110,7 +110,10 @@ int twi_engine_wall(struct tw_engine *engine);
  * twi_engine_wall.
  */
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
-/* wall.c: lets each later step of the wall clock wake the worker. */
+/*
+ * wall.c: lets each later step of the wall clock wake the worker. If a step was counted before,
+ * wakes it now.
+ */
 void twi_wall_open(struct twi_wall *wall);
 /*
  * wall.c: frees the data for wall timeouts. NULL is accepted. `forked`: the data is a copy of the
@@ -187,8 +190,8 @@ int twi_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpired, v
 		    int64_t until_ns);
 
 /*
- * flush.c: waits until the worker has completed a turn. Returns 0, -ETIMEDOUT or a negative errno
- * value of start.
+ * flush.c: waits until the worker has completed a turn that began after this call. Returns 0,
+ * -ETIMEDOUT or a negative errno value of start.
  */
 int twi_engine_flush(struct tw_engine *engine, int64_t until_ns);
 

@@ -2,8 +2,8 @@
 /*
  * Flush takes a ticket, wakes the worker, and waits until a turn that began later has ended (E13).
  * The wait also ends if the worker's thread cannot be made, at a stop, and if the worker's thread
- * dies. Each of these events changes first the engine's state and then the epoch, so that the
- * flusher reads the state again.
+ * dies. In each of these three cases a thread changes first the engine's state and then the epoch,
+ * so that the flusher reads the state again.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -34,8 +34,8 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 		}
 		/*
 		 * Start decides whether there will be a worker. If an earlier start has failed, its
-		 * timeouts wait for this start. An event that ends the wait changes first the state
-		 * and then the epoch. So start sees that state here, or the wait below ends at
+		 * timeouts wait for this start. A thread that ends the wait changes first the state
+		 * and then the epoch. So start sees the new state here, or the wait below ends at
 		 * once.
 		 */
 		error = twi_engine_start(engine);
@@ -71,8 +71,8 @@ static TWI_WORKER_UNCHECKED int owner_flush(struct twi_worker *worker, int64_t u
 		if (again_ns > until_ns)
 			return -ETIMEDOUT;
 		/*
-		 * RELAXED: only the owner changes flush_done, so nothing ends this wait early: it
-		 * is only a sleep.
+		 * RELAXED: only the owner changes flush_done, and that is this thread. So the load
+		 * is exact, and nothing ends this wait early: it is only a sleep.
 		 */
 		(void)twi_futex_wait(&worker->flush_done, twi_load_relaxed(&worker->flush_done),
 				     again_ns);
@@ -88,8 +88,9 @@ int twi_engine_flush(struct tw_engine *engine, int64_t until_ns)
 		return owner_flush(worker, until_ns);
 
 	/*
-	 * RELAXED: a thread that has scheduled, or that knows of a schedule, sees another state. So
-	 * this caller knows of no accepted timeout, and there is nothing to wait for.
+	 * RELAXED: a caller that has scheduled, or has seen another thread's timeout scheduled,
+	 * does not read NEW here. So this caller knows of no accepted timeout, and has nothing to
+	 * wait for.
 	 */
 	if (twi_load_relaxed(&worker->state) == TW_ENGINE_NEW)
 		return 0;

@@ -66,7 +66,7 @@ static bool numbers_right(const struct tw_options *options)
 	       options->check <= TW_CHECK_FULL && options->measure <= TW_MEASURE_SAMPLES;
 }
 
-/* Returns whether a thread can be created with this policy and priority. */
+/* Returns whether the policy is known. With -1 (the policy is inherited) the priority must be 0. */
 static bool scheduling_right(int32_t policy, int32_t priority)
 {
 	if (policy == -1)

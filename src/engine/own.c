@@ -5,10 +5,11 @@
  * every thread is a producer, even the latest owner.
  *
  * The engine's state says whether there is an owner: in RUNNING a bracket is open, in STARTING
- * there is none. The step between the two (E12) hands over all of the worker's data, and detects a
- * second bracket. `owner` only lets a thread recognize its own bracket. Only the thread that opened
- * a bracket closes it, and clears its wheel_of. If the thread ends, its exit handler closes the
- * bracket (thread/thread.c). So a new thread at the same address is never taken for the owner.
+ * there is none. The swap from one state to the other (E12) hands over all of the worker's data,
+ * and detects a second bracket. `owner` only lets a thread recognize its own bracket. Only the
+ * thread that opened a bracket closes it, and clears its wheel_of. If the thread ends, its exit
+ * handler closes the bracket (thread/thread.c). So a new thread at the same address is never taken
+ * for the owner.
  *
  * A thread may be in brackets of several engines. It remembers the engine that it used last. When
  * it uses another one, twi_owner_again checks once whether it owns that engine too.
@@ -95,8 +96,8 @@ TWI_WORKER_UNCHECKED void twi_engine_pushed_take(struct tw_engine *engine)
 		return;
 	worker->self = twi_thread();
 	/*
-	 * The fresh timeouts of the bracket before were scheduled earlier, so they must enter the
-	 * wheel first.
+	 * Timeouts that are still fresh from the previous bracket were scheduled earlier, so they
+	 * must enter the wheel first.
 	 */
 	twi_fresh_flush(worker);
 	for (int batches = 0; batches < PUSHED_BATCHES && !twi_lane_idle(lane); batches++)

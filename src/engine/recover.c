@@ -11,9 +11,9 @@
  *
  *     INIT, LINKED, WHEELED, OWNED   it was pending and stays pending
  *     DUE, RUNNING                   its run belongs to the parent: it has ended
- *     the same, periodic             its run belongs to the parent: the next run is the child's
- *     the same, with a date          its only run belongs to the parent: it has ended
- *     the same, over                 it was cancelled, or at its last run: it has ended
+ *     DUE, RUNNING; periodic         its run belongs to the parent: the next run is the child's
+ *     DUE, RUNNING; with a date      its only run belongs to the parent: it has ended
+ *     DUE, RUNNING; over             it was cancelled, or at its last run: it has ended
  *     CANCELLED, EXPIRED             it has ended: it is not visited
  *
  * The steps that can fail come first, so that a recovery that fails changes nothing.

@@ -59,7 +59,7 @@ int twi_engine_start(struct tw_engine *engine)
 	/* In loop mode no thread is made: the first thread that polls is the worker. */
 	if (engine->worker.loop)
 		return 0;
-	/* The thread hook may end this thread. Then start_failed ends the start. */
+	/* The thread hook may end this thread (pthread_exit). Then start_failed ends the start. */
 	pthread_cleanup_push(start_failed, engine);
 	error = twi_engine_thread_make(engine);
 	pthread_cleanup_pop(error != 0);

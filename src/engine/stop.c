@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stop closes the engine by one compare-and-swap (the linearization point), and waits until the
- * engine is finished. The worker finishes it. If there is no worker, a new thread does. If no
- * thread can be made, the caller of stop finishes the engine.
+ * engine is finished. The worker finishes it. If there is no worker, a new thread does. In loop
+ * mode, or if no thread can be made, the caller of stop finishes the engine.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -81,7 +81,10 @@ static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 	/* E12: one thread wins, and acquires all writes of the last worker. */
 	if (!twi_cas_acquire(&engine->worker.state, &state, TW_ENGINE_STOPPING))
 		return true;
-	/* A hand-back that runs here may end this thread. Then the next stop adopts the engine. */
+	/*
+	 * A hand-back that runs here may end this thread (pthread_exit). Then the next stop adopts
+	 * the engine.
+	 */
 	pthread_cleanup_push(finish_abandoned, &engine->worker);
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		in_time = twi_worker_finish(&engine->worker, until_ns);

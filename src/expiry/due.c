@@ -54,7 +54,7 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 }
 
 /*
- * Counts the run as ended. This is the run's last access to the engine. The RCU section keeps the
+ * Counts the run as ended, in the run's last accesses to the engine. The RCU section keeps the
  * engine from being freed until this thread has read `sweeping` and woken the worker.
  */
 static void in_flight_end(void *argument)
@@ -127,7 +127,7 @@ void twi_due_drop(const struct tw_due *due)
 	if (due_claim(due, &word) != TWI_DUE_TAKEN)
 		return;
 	run = due_run_of(due);
-	/* If the timeout was cancelled meanwhile, it ends without the hook. */
+	/* If the timeout was cancelled meanwhile, it ends without a call of the drop hook. */
 	if ((word & TWI_WORD_OVER) == 0)
 		twi_count_add(&run.worker->dropped_count, 1);
 	due_end(&run, word, true);
@@ -180,8 +180,7 @@ TWI_WORKER_ONLY bool twi_due_again(const struct tw_due *due)
 						      : &worker->expired_count,
 		      (uint64_t)-1);
 	/*
-	 * RELAXED: only the worker waits for the count to become 0, and this thread is the worker
-	 * or a thread that the worker waits for.
+	 * RELAXED: only the worker waits for the count to become 0, and this thread is the worker.
 	 */
 	(void)twi_fetch_sub_relaxed(&worker->in_flight, 1);
 	if ((word & TWI_WORD_WAITER) != 0)

@@ -53,9 +53,9 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 }
 
 /*
- * Steps from the wheel to `to` (the linearization point of an expiry). Returns false if a cancel
- * came first; the timeout then reaches the worker by the cancel queue. Also returns false if a
- * reschedule made it later; it is then back in the wheel.
+ * Changes the state of a timeout in the wheel to `to` (the linearization point of an expiry).
+ * Returns false if a cancel came first; the timeout then reaches the worker by the cancel queue.
+ * Also returns false if a reschedule made it later; it is then back in the wheel.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 							  struct twi_node *node,
@@ -283,8 +283,8 @@ static TWI_WORKER_ONLY size_t batch_gather(struct twi_worker *worker)
 }
 
 /*
- * Offers the batch to the hook. If the hook ends the thread, all timeouts that are still here count
- * as rejected, and the finisher continues with them.
+ * Offers the batch to the hook. If the hook ends the thread, all timeouts in `dispatched` count as
+ * rejected, and the finisher continues with them.
  */
 static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 {
@@ -349,7 +349,7 @@ static TWI_NOINLINE TWI_WORKER_ONLY void batch_marked(struct twi_worker *worker)
 }
 
 /*
- * Returns the last tick that was over in the present turn. If the wheel is open (fine.h), an
+ * Returns the last tick that was over in the present turn. If the wheel is open (wheel/fine.h), an
  * advance also reaches the present tick, which is not over.
  */
 static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
@@ -361,8 +361,8 @@ static TWI_WORKER_ONLY uint64_t tick_over(const struct twi_worker *worker)
 
 /*
  * Counts the ticks that were already over when the worker reached them: from the first tick with a
- * due timeout to this turn's tick. `before` is the tick that was over in the turn before. RELAXED:
- * the worker is the only writer.
+ * due timeout to this turn's tick. `before` is the last tick that was over in the turn before.
+ * RELAXED: the worker is the only writer.
  */
 static TWI_WORKER_ONLY void catch_up_note(struct twi_worker *worker, uint64_t before)
 {

@@ -22,7 +22,10 @@ TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
  */
 TWI_WORKER_ONLY bool twi_due_remove(struct twi_worker *worker, const struct twi_node *node);
 
-/* Ends the timeouts that the dispatch hook did not accept, and those that it was not offered. */
+/*
+ * Runs, drops or requeues the timeouts that the dispatch hook did not accept (enum tw_rejection).
+ * Runs those that the hook was not offered.
+ */
 TWI_WORKER_ONLY void twi_worker_rejected_end(struct twi_worker *worker);
 
 #endif

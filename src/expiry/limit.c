@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of pending timeouts. A slot is taken before the push, and given back exactly once, by
+ * The limit of pending timeouts. A slot is taken before the push, and given back at most once, by
  * the thread that ends the timeout. Only engines with a limit call these functions.
  *
  * A caller that is rejected never holds a slot, not even briefly, so it cannot make another caller

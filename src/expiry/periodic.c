@@ -10,9 +10,9 @@
  * On the worker, inside a turn, the node is inserted into the wheel directly. On other threads it
  * is pushed to the worker, like a node that was rescheduled to an earlier deadline: state word and
  * deadline change in one swap that sets the queued bit, and the thread that set the bit pushes the
- * node. api/reschedule.c explains why such a push cannot miss its wake-up. No section is needed:
- * stop waits until in_flight is counted down, which happens later, and then looks at the queues
- * once more (E22).
+ * node. api/reschedule.c explains why such a push cannot miss its wake-up. No RCU section is
+ * needed: stop waits until in_flight is counted down, which happens later, and then looks at the
+ * queues once more (E22).
  */
 #include "expiry/periodic.h"
 
@@ -68,7 +68,7 @@ static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 
 /*
  * Returns the first grid point after `point_ns` whose tick is not over. The tick of `point_ns` must
- * be over.
+ * be over. `from_ns`: the begin of the present tick.
  */
 static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 {
@@ -125,8 +125,9 @@ static int64_t next_scheduled_ns(const struct twi_chain_run *own, uint64_t word)
 }
 
 /*
- * Returns when a chain runs next in a forked child: at the next point of its grid, or one delay
- * from now. If the parent had already set a time after now, the chain keeps it.
+ * Returns when a chain runs next in a forked child: at the next point of its grid or, with
+ * TW_PERIOD_FIXED_DELAY, one period from now. If the parent had already set a time after now, the
+ * chain keeps it.
  */
 static int64_t inherited_next_ns(const struct twi_worker *worker, struct twi_chain *chain,
 				 int64_t grid_ns)

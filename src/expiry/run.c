@@ -129,7 +129,8 @@ static bool late_check(struct twi_run *run, int64_t now_ns)
 
 /*
  * Returns when the run begins. On a worker without executors, callbacks run one after the other. If
- * every run is timed, the end of one run is the begin of the next, and the clock is read only once.
+ * every run is timed, the end of one run is the begin of the next, and the clock is read only once
+ * per run.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {
@@ -151,8 +152,8 @@ static TWI_ALWAYS_INLINE bool run_check(struct twi_run *run)
 	if (!measured && worker->watch == NULL && worker->late_ns == 0)
 		return false;
 	/*
-	 * This thread belongs to an executor. Other threads may be in slow runs, so it checks their
-	 * slots (slow.h). Calls that the slow hook makes count as coming from inside this run.
+	 * A thread of an executor first checks the slots of the other threads (slow.h), which may
+	 * be in slow runs. Calls that the slow hook makes count as coming from inside this run.
 	 */
 	if (worker->watch != NULL && run->thread->worker != worker)
 		(void)twi_watch_look(worker);

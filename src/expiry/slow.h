@@ -60,8 +60,8 @@ struct twi_watch {
 };
 
 /*
- * A report. It holds all that the hook needs, so it can be delivered after the section, when the
- * engine may be gone.
+ * A report. It holds all that the hook needs, so it can be delivered after the RCU section, when
+ * the engine may be freed.
  */
 struct twi_report {
 	tw_slow_hook *hook;
@@ -94,8 +94,8 @@ int64_t twi_watch_end(const struct twi_run *run, int64_t now_ns);
  */
 int twi_watch_look(struct twi_worker *worker);
 /*
- * Claims one slow run that was not reported yet. Must be called inside a section. Returns true if
- * the caller must report it outside of the section.
+ * Claims one slow run that was not reported yet. Must be called inside an RCU section. Returns true
+ * if the caller must report the run, which it must do outside of the section.
  */
 bool twi_watch_claim(struct twi_worker *worker, struct twi_report *ret);
 void twi_report_deliver(const struct twi_report *report);

@@ -65,7 +65,10 @@ static bool waits(struct twi_node *node, uint64_t word)
 
 int64_t twi_wall_first_ns(const struct twi_worker *worker)
 {
-	/* Even with the mark set, the deadline must lie before the tick's boundary. */
+	/*
+	 * Even with the mark "listed" (LISTED), the deadline must lie before the begin of the
+	 * present tick.
+	 */
 	return (twi_at_once_ns(worker) - LISTED) & ~(int64_t)LISTED;
 }
 
@@ -173,8 +176,8 @@ static bool entry_over(const struct twi_worker *worker, uint64_t entry)
 }
 
 /*
- * Checks a few entries, and drops those that are over. Does nothing during a sweep, because a sweep
- * relies on the order of the entries.
+ * Checks a few entries, and drops those that are over. Does nothing during a sweep of the list
+ * (step_take), because a sweep relies on the order of the entries.
  */
 static TWI_WORKER_ONLY void list_scavenge(const struct twi_worker *worker, struct twi_wall *wall)
 {

@@ -77,7 +77,8 @@ bool twi_wall_is(struct twi_node *node, uint64_t word);
 
 /*
  * Does the same as twi_wall_is, on any thread. `chain` is the node's argument, read before `word`.
- * It is read only if `word` is that of a chain. Then it is the chain's block, or was one before.
+ * It is dereferenced only if `word` is that of a chain. Then it points to the chain's block, which
+ * stays readable even if the chain has ended meanwhile.
  */
 bool twi_wall_chain_is(struct twi_chain *chain, uint64_t word);
 

@@ -20,8 +20,8 @@ int tw_group_options_init(struct tw_group_options *ret_options, size_t size)
 }
 
 /*
- * Returns false if a pinned group has no worker threads, or if another option says where its
- * threads run.
+ * Returns false if a pinned group does not choose engines by CPU or node, if it has no worker
+ * threads, or if another option says where they run.
  */
 static bool pinned_right(const struct tw_group_options *options, const struct tw_options *engine)
 {
@@ -70,7 +70,7 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 
 	if (group == NULL)
 		return NULL;
-	/* RELAXED: the numbers only have to differ. */
+	/* RELAXED: each addition returns another number, and the number publishes nothing. */
 	group->id = twi_fetch_add_relaxed(&made, 1) + 1;
 	group->allocator = allocator;
 	group->bytes = bytes;
@@ -80,8 +80,8 @@ static struct tw_group *group_allocate(uint32_t rule, uint32_t count)
 }
 
 /*
- * Frees the engines that were made before the failure, started or not. No other thread knows of the
- * group yet.
+ * Frees the group, and the engines that were made before the failure, started or not. No other
+ * thread knows of the group yet.
  */
 static void engines_undo(struct tw_group *group)
 {
@@ -92,7 +92,10 @@ static void engines_undo(struct tw_group *group)
 	group_free(group);
 }
 
-/* Fills the set with the CPUs of an engine. Leaves it empty if there are more engines than CPUs. */
+/*
+ * Fills the set with the CPUs of engine `number`. Returns how many there are. If there are more
+ * engines than CPUs, some engines have none.
+ */
 static int cpus_of(const struct tw_group *group, const struct twi_group_map *map, uint32_t number,
 		   cpu_set_t *ret_set)
 {

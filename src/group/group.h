@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group of engines: a layer above the engine, which uses its public functions. From the layers
- * below it uses only three things: the options reader, the allocator, and the engine that the
- * calling thread is in.
+ * A group of engines: a layer above the engine, which uses its public functions. Apart from them it
+ * uses the options reader, the allocator, the measurements, checks of an engine's state
+ * (engine/engine.h), and the calling thread's wheel.
  *
  * The engines of a group share nothing, and a group does not change after it is created. A producer
  * reads the table, and then calls the engine.
@@ -15,7 +15,10 @@
 
 #include <tickwheel/group.h>
 
-/* CPUs with a number beyond this are assigned by their number. */
+/*
+ * A CPU with a number beyond this gets the engine with the CPU's number modulo the number of
+ * engines.
+ */
 enum { TWI_GROUP_CPUS = CPU_SETSIZE };
 
 struct tw_group {

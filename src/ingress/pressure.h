@@ -32,7 +32,10 @@ void twi_cancelled_units_add(struct twi_worker *worker, struct twi_lane *lane, u
 /* Decides how long the calling thread must pause. Must be called inside an RCU section. */
 unsigned twi_throttle_level(struct twi_worker *worker, const struct twi_thread *thread);
 
-/* Pauses, and touches no engine. Must be called outside of an RCU section. */
+/*
+ * Pauses, and touches no engine. Must be called outside of an RCU section. `way`: the result of
+ * twi_throttle_level, if it is not FREE.
+ */
 void twi_throttle_wait(unsigned way);
 
 #endif

@@ -77,8 +77,8 @@ static int timers_make(struct tw_scaled *scaled)
 	twi_seat_fill(scaled->seat, driver, relay);
 	TWI_TEST_POINT("scaled:filled");
 	/*
-	 * E151: a change of the factor after this step sees the seat. The first turn sees the
-	 * changes before it.
+	 * E151: a change of the factor after this read-modify-write sees the seat. The first turn
+	 * sees the changes before it.
 	 */
 	(void)twi_fetch_or_acq_rel(&scaled->engine->factor, 0);
 	twi_seat_drive(scaled->seat);

@@ -46,7 +46,7 @@ static int engine_check(const struct tw_engine *engine)
 
 static void kinds_drive(struct tw_engine *engine)
 {
-	/* E151: acquires the links. */
+	/* E151: acquires the links of the list of seats. */
 	struct twi_seat *seat = twi_load_acquire(&engine->seats);
 
 	for (; seat != NULL; seat = seat->next)
@@ -69,8 +69,8 @@ int tw_scaled_factor_set(struct tw_engine *engine, double factor)
 	if (factor < 0 || factor > 1)
 		return -ERANGE;
 	/*
-	 * The linearization point of a change. E151: must come before the walk; pairs with
-	 * timers_make. Adding 0.0 makes a negative zero a zero.
+	 * The linearization point of a change. E151: must come before the walk over the seats;
+	 * pairs with timers_make. Adding 0.0 makes a negative zero a zero.
 	 */
 	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
 	TWI_TEST_POINT("scaled:factor");
@@ -108,6 +108,7 @@ int64_t twi_scaled_ahead_ns(const struct tw_scaled *scaled)
 	int64_t range_ns = scaled->most_ns - scaled->least_ns;
 	/*
 	 * RELAXED: a turn calls this after it has swapped `asked`, which orders this load (E150).
+	 * tw_scaled_deadline needs no order.
 	 */
 	double factor = factor_unpack(twi_load_relaxed(&scaled->engine->factor));
 

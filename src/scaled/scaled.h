@@ -16,10 +16,10 @@
  * A timeout is due at the same moment by both formulas. A lower factor makes the queue's time jump
  * ahead. A higher factor would set it back, but tw_engine_poll_at never goes back: the queue's time
  * stands still until the formula has reached it, and its timeouts wait as long. The queue's time is
- * never after now + (most - least), so a new timeout is never before it. A change of the factor
- * therefore touches neither a wheel nor a timeout. (A list sorted by start time would do as well,
- * but each restart of a timeout would have to move it in the list. With a wheel a restart is one
- * compare-and-swap, and the wheel moves the timeout later.)
+ * never after now + (most - least), so a new timeout's deadline is never before it. A change of the
+ * factor therefore touches neither a wheel nor a timeout. (A list sorted by start time would do as
+ * well, but each restart of a timeout would have to move it in the list. With a wheel a restart is
+ * one compare-and-swap, and the wheel moves the timeout later.)
  *
  * Timers of a kind. A kind has two timeouts at its engine, both periodic, so that no step after the
  * creation needs memory. Their runs never overlap, because both run on the engine's worker:
@@ -45,7 +45,7 @@
  *
  * Seats. An engine has a list of seats, one for each kind, with the handles of its two timers. A
  * change of the factor walks the list. A seat is never freed before the engine, and a handle is
- * safe for ever, so the walk needs no lock and no section. A kind that is created takes a free
+ * safe for ever, so the walk needs no lock and no RCU section. A kind that is created takes a free
  * seat, or adds one. Its creation and each change of the factor are read-modify-writes of the
  * engine's factor (E151). So either the change sees the seat, or the first turn of the kind sees
  * the factor.

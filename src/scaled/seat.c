@@ -21,7 +21,7 @@ static bool seat_claim(struct twi_seat *seat, struct tw_scaled *scaled)
 
 static struct twi_seat *free_seat(struct tw_scaled *scaled)
 {
-	/* E151: acquires the links. */
+	/* E151: acquires the links of the list of seats. */
 	struct twi_seat *seat = twi_load_acquire(&scaled->engine->seats);
 
 	while (seat != NULL && !seat_claim(seat, scaled))

@@ -2,10 +2,10 @@
 /*
  * The turn of a scaled kind (protocol: scaled.h): the run of its driver.
  *
- * A turn lets the queue's time go from one event of the wheel to the next, up to the present. So
- * after a jump of the time the wheel is emptied in slices, as it would be if the time had passed.
- * When the turn's time is up, the driver is due again at once. So the engine's other timeouts can
- * run in between.
+ * A turn lets the queue's time go from one due time of its wheel to the next, up to the queue's
+ * present time. So after a jump of the time the wheel is emptied in slices, as it would be if the
+ * time had passed. When the turn's time is up, the driver is due again at once. So the engine's
+ * other timeouts can run in between.
  *
  * During a turn the queue publishes nothing, because no thread has to drive a driver that runs. The
  * last poll publishes. `armed_ns` is then the time by which the queue needs the next turn: it is
@@ -44,8 +44,8 @@ struct turn {
 };
 
 /*
- * Polls the queue once. Returns false if the queue is closed. Then the caller must not call
- * twi_engine_leave.
+ * Polls the queue once. Returns false if the queue is closed. Then the poll has left the queue, and
+ * the caller must not call twi_engine_leave.
  */
 static TWI_WORKER_UNCHECKED bool turn_poll(struct turn *turn, uint64_t budget)
 {
@@ -125,7 +125,7 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 
 	/*
 	 * Unlike tw_loop_enter, this does not transfer everything at once that this thread has
-	 * pushed.
+	 * pushed. The polls do it, in bounded batches.
 	 */
 	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;

@@ -24,7 +24,10 @@ int tw_scaled_schedule(struct tw_scaled *scaled, const struct tw_kind *kind, voi
 
 	if (error != 0)
 		return error;
-	/* The queue's owner is a turn, so such a timeout could be cancelled only inside callbacks. */
+	/*
+	 * Only a turn owns the queue, so an owner-only timeout could be cancelled only inside
+	 * callbacks.
+	 */
 	if (kind != NULL && (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0)
 		return -EINVAL;
 	return tw_schedule(scaled->queue, scaled->most_ns, kind, arg, ret_handle);

@@ -18,7 +18,7 @@
  */
 static bool scope_enter(struct tw_scope *scope)
 {
-	/* RELAXED: the order of the steps on the word is enough. */
+	/* RELAXED: the order of the read-modify-writes of the word is enough. */
 	uint64_t word = twi_fetch_add_relaxed(&scope->word, TWI_SCOPE_INSIDE);
 
 	return (word & TWI_SCOPE_ENDED) == 0;
@@ -94,7 +94,7 @@ static int arguments_check(struct tw_scope *scope, int64_t time_ns, const struct
 	error = twi_kind_check(kind);
 	if (error != 0)
 		return error;
-	/* Any thread may end the scope, but only the owner may cancel such a timeout. */
+	/* Any thread may end the scope, but only the owner may cancel an owner-only timeout. */
 	if ((kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0)
 		return -EINVAL;
 	return time_ns == INT64_MIN ? -ERANGE : 0;

@@ -13,7 +13,7 @@
  *     from    to      by    when
  *     OPEN    ENDED   end   a call is inside; the end counts as inside, too
  *     OPEN    FIXED   end   no call is inside
- *     ENDED   FIXED   end   the same
+ *     ENDED   FIXED   end   no call is inside any more
  *
  * States of a slot. A member is the timeout whose handle is in the slot.
  *

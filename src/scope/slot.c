@@ -61,7 +61,7 @@ static bool member_over(struct twi_pair seen)
 		return handle.generation == TWI_SLOT_FREE;
 	/*
 	 * E4: acquires what the callback has written. A waiter that finds the slot with another
-	 * member relies on it.
+	 * member relies on this acquire.
 	 */
 	word = twi_load_acquire(&twi_node_of_handle(handle)->word);
 	if (twi_word_same(word, handle.generation) && twi_word_state(word) != TWI_WORD_CANCELLED &&
@@ -71,7 +71,10 @@ static bool member_over(struct twi_pair seen)
 	return true;
 }
 
-/* Claims a slot, unless it has a member. */
+/*
+ * Claims a slot. Returns false if another thread claims it, or its member has not ended or still
+ * runs.
+ */
 static bool slot_take(struct twi_scope_slot *slot)
 {
 	static const struct twi_pair claimed = {{0, TWI_SLOT_CLAIMED}};
@@ -129,7 +132,10 @@ static void slot_prefetch(struct tw_scope *scope, uint64_t at, uint64_t end)
 		TWI_PREFETCH((void *)(uintptr_t)twi_load_relaxed(&slot_at(scope, at)->half[0]));
 }
 
-/* Returns how many of the first slots have a member or are claimed. */
+/*
+ * Returns how many of the first `used` slots are claimed, or have a member that has not ended or
+ * still runs.
+ */
 static uint64_t members_count(struct tw_scope *scope, uint64_t used)
 {
 	uint64_t members = 0;
@@ -158,7 +164,7 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 /*
  * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
  * next schedule begin with the new slots, or with the first slot. Returns false if slots are needed
- * and there is no memory.
+ * and there is no memory, or the scope has its largest size.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {

@@ -26,10 +26,10 @@
 struct twi_chain {
 	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
 	uint64_t random;      /* [handoff E4] */
-	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] final, but not in recovery */
+	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] a final state, except in recovery.c */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] always NULL */
-	_Atomic uint64_t rule;              /* [handoff E4] mode, policy, jitter */
+	_Atomic uint64_t rule;              /* [handoff E4] see twi_rule_of */
 	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
 	/* [handoff E4] runs left, with the waiting one, or 0 for no limit */
 	uint64_t runs_left;

@@ -15,7 +15,7 @@
  *     birth    LINKED     producer               just before it pushes the node to a link queue
  *     INIT     WHEELED    worker                 transfer, before it makes the slot entry; by any
  *                                                entry that names the node
- *     LINKED   WHEELED    worker                 transfer, the same
+ *     LINKED   WHEELED    worker                 transfer, before it makes the slot entry
  *     INIT     CANCELLED  canceller              LIN of the cancel; no push, and the canceller has
  *                                                the node at once: the entry stays, and is stale
  *     LINKED   CANCELLED  canceller              LIN; no push: transfer frees it
@@ -31,7 +31,7 @@
  *                                                the node unless it is queued: then reclaim does
  *
  *     birth    WHEELED    worker                 a store: its own thread scheduled it, no ingress
- *     birth    OWNED      worker                 the same, if the kind is owner-only
+ *     birth    OWNED      worker                 a store, as above, if the kind is owner-only
  *     OWNED    CANCELLED  worker                 a store: no other thread changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as from WHEELED, but an expiry is a store
  *
@@ -66,10 +66,10 @@
  *                                                   that it saw has passed and is still the same
  *
  * A node is in a cancel queue (or in a ring, by an entry that is marked as cancelled), or one
- * thread is about to push it there, in exactly two cases. Either queued is set, or a canceller in
- * the wheel has found queued clear. So the node is never in the queue twice. It is also freed
- * exactly once. If its timeout ends before the node comes out of the queue, reclaim frees it;
- * otherwise the thread that ends the timeout does.
+ * thread is about to push it there, in exactly two cases. Either queued is set, or a canceller has
+ * found the timeout in the wheel with queued clear. So the node is never in the queue twice. It is
+ * also freed exactly once. If its timeout ends before the node comes out of the queue, reclaim
+ * frees it; otherwise the thread that ends the timeout does.
  *
  * Users see three states. They see INIT for INIT, LINKED, WHEELED and OWNED, and EXPIRED for DUE,
  * RUNNING and EXPIRED. While the periodic bit is set, they see INIT for DUE and RUNNING, or
@@ -109,7 +109,7 @@ enum twi_word_state {
 #define TWI_WORD_QUEUED UINT64_C(16)
 /* A reschedule may have changed the deadline since birth. */
 #define TWI_WORD_RESCHEDULED UINT64_C(32)
-/* The timeout is periodic, and its last run has not ended, or it was cancelled before that end. */
+/* The timeout is periodic. The chain's own end clears the bit; a cancel leaves it set. */
 #define TWI_WORD_PERIODIC UINT64_C(64)
 /* The timeout is periodic, and no further run of it begins. */
 #define TWI_WORD_OVER UINT64_C(128)
@@ -145,7 +145,9 @@ static inline bool twi_word_same(uint64_t a, uint64_t b)
 	return (a ^ b) < TWI_WORD_GENERATION;
 }
 
-/* Returns whether the timeout is neither expired nor cancelled. */
+/*
+ * Returns whether the state is INIT, LINKED or WHEELED: the timeout is pending, and not owner-only.
+ */
 static inline bool twi_word_pending(uint64_t word)
 {
 	return (word & TWI_WORD_STATE_MASK) <= TWI_WORD_WHEELED;

@@ -39,8 +39,8 @@ static inline bool twi_owned_here(struct tw_handle handle, const struct twi_thre
 	const struct twi_worker *worker = thread->wheel_of;
 
 	/*
-	 * RELAXED: if the timeout is owner-only, this thread has written its state word. Only this
-	 * thread sets `sweeping`.
+	 * RELAXED: only the wheel's owner, which is this thread, writes `sweeping` and the state
+	 * words of the wheel's owner-only timeouts.
 	 */
 	return worker != NULL && twi_owned_word(twi_load_relaxed(&node->word), handle.generation) &&
 	       twi_node_worker(node) == worker && !twi_load_relaxed(&worker->sweeping);
@@ -116,9 +116,9 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 }
 
 /*
- * In an engine with an order, puts a node that got a later deadline, or the same, behind the others
- * of that deadline. If the node is in a slot, it stays there, and the wheel files it again at the
- * old time. But if the present turn would still run it by the new deadline, it is put aside.
+ * In an engine with an order, puts a node whose new deadline is later or equal behind the other
+ * nodes of that deadline. If the node is in a slot, it stays there, and the wheel files it again at
+ * the old time. But if the present turn would still run it by the new deadline, it is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)
@@ -155,7 +155,7 @@ static inline TWI_WORKER_ONLY void twi_direct_move(struct twi_worker *worker, st
 
 /*
  * Counts a cancel during the sweep of twi_worker_finish. The sweep frees the cancelled node, and
- * counts it as reclaimed like all others.
+ * counts it as reclaimed.
  */
 static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 						    const struct twi_thread *thread)
@@ -169,7 +169,7 @@ static inline TWI_WORKER_ONLY void twi_direct_sweep(struct twi_worker *worker,
 
 /*
  * Queues a cancelled node that the current batch still names, so that reclaim frees it later.
- * Counts it as in the sweep.
+ * Counts the cancel as twi_direct_sweep does.
  */
 static inline TWI_WORKER_ONLY void
 twi_direct_queue(struct twi_worker *worker, const struct twi_thread *thread, struct twi_node *node)

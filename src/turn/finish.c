@@ -2,12 +2,12 @@
 /*
  * Finishes an engine, so that no timeout is lost and none runs twice.
  *
- * After stop has closed the engine, the finisher sets `sweeping` and waits for a grace period
- * (E10) and for presences (E162). From then on no thread pushes: a schedule sees the closed state and fails; a cancel sees
- * `sweeping` and leaves the node to the sweep. The finisher empties queues and rings into the wheel
- * and hands back its timeouts. Then it waits for the callbacks that executors still run, and once
- * more for a grace period and for presences, because a cancel may still look at a node of this engine. Finally it
- * stores STOPPED.
+ * After stop has closed the engine, the finisher sets `sweeping` and waits for a grace period (E10)
+ * and for presences (E162). From then on no thread pushes: a schedule sees the closed state and
+ * fails; a cancel sees `sweeping` and leaves the node to the sweep. The finisher empties queues and
+ * rings into the wheel and hands back the wheel's timeouts. Then it waits for the callbacks that
+ * executors still run, and once more for a grace period and for presences, because a cancel may
+ * still look at a node of this engine. Finally it stores STOPPED.
  *
  * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
  * timeouts that were not handed back yet are still where they were. A stop that does the work

@@ -29,15 +29,20 @@ static inline bool twi_fresh_is_node(const struct twi_node *node)
 /* Moves the fresh timeouts into the wheel. Must be called before any look at the wheel. */
 TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
 
-/* Frees positions when `fresh` is full. */
+/*
+ * Frees positions when `fresh` is full: closes the holes that removed timeouts left. If there are
+ * none, or a position is TWI_FRESH_NUMBERED, moves all into the wheel.
+ */
 TWI_WORKER_ONLY void twi_fresh_make_room(struct twi_worker *worker);
 
 /* Returns the sequence number for a timeout in the wheel that the owner reschedules now. */
 TWI_WORKER_ONLY uint64_t twi_fresh_sequence(struct twi_worker *worker);
 
 /*
- * Computes fresh_after_ns. Must be called when a value that it depends on changes. Inside a turn no
- * timeout becomes fresh: each is inserted into the wheel directly.
+ * Computes fresh_after_ns, which the short path of schedule compares with deadlines. INT64_MAX
+ * closes that path: inside a turn, because no timeout may become fresh there, and in an engine with
+ * a pending limit, because the path does not check it. Must be called when sleep_published,
+ * wake_before_ns or direct_from_ns changes.
  */
 static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 {

@@ -52,9 +52,9 @@
  * park is PARKED as before, and the worker watches it instead of the futex. A waker treats a
  * spinning worker like a sleeping one, so all of the above holds for both.
  *
- * If a timeout is not needed before the sleep ends, it stays in ingress, or, if cancelled, in the
- * cancel queue. The ring holds both kinds. At the memory bound (TWI_UNITS_MAX) the worker is woken,
- * however far away its next tick is.
+ * If a pushed node is not needed before the sleep ends, it stays where the push put it: in the
+ * ring, or in the ingress or the cancel queue. At the memory bound (TWI_UNITS_MAX) the worker is
+ * woken, however far away its next tick is.
  */
 #include "turn/sleep.h"
 
@@ -108,7 +108,8 @@ static int64_t sooner_ns(int64_t one_ns, int64_t other_ns)
 }
 
 /*
- * Makes the barrier for the lanes that push without a fence, and for those that rest from now on.
+ * Makes the barrier for the lanes that push without a fence, and for those that rest from now on
+ * (ingress/rest.h).
  */
 static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 {
@@ -129,7 +130,8 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 /*
  * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
  * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
- * that tick. Returns when the first timeout is due.
+ * that tick. Returns when the first timeout is due. Each of the two times is replaced by
+ * given_up_ns (ingress/reclaim.h), if that is earlier.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
@@ -158,7 +160,10 @@ static void park_take_back(struct twi_worker *worker)
 	twi_park_done(&worker->park);
 }
 
-/* Translates `until_ns` into the kernel's time. Returns an earlier time if a push may be hidden. */
+/*
+ * Translates `until_ns` into the kernel's time. Returns an earlier time if a push is not linked
+ * yet, or may be hidden.
+ */
 int64_t twi_sleep_kernel_ns(const struct twi_worker *worker, unsigned left, int64_t until_ns)
 {
 	const struct twi_clock_ops *ops = worker->clock->ops;
@@ -192,7 +197,8 @@ static void park_spin(struct twi_worker *worker, int64_t until_ns)
 }
 
 /*
- * Waits by the clock's own wait function, if there is one. Returns sooner if a push may be hidden.
+ * Waits by the clock's own wait function, if there is one. Returns sooner if a push is not linked
+ * yet, or may be hidden.
  */
 static void park_wait(struct twi_worker *worker, unsigned left, int64_t until_ns)
 {

@@ -118,8 +118,8 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
 	/*
-	 * RELAXED: an event that ends the wait changes first the state and then the epoch, as for
-	 * flush.
+	 * RELAXED: `epoch` was acquired before. A thread that ends the wait changes first the state
+	 * and then the epoch, so either this load sees the new state, or the wait ends at once.
 	 */
 	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
 		return -ESHUTDOWN;
@@ -152,7 +152,7 @@ static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *sn
 {
 	struct twi_snapshot *own = snapshot;
 
-	/* RELAXED: the worker has not touched the place. */
+	/* RELAXED: if the swap succeeds, the worker has not touched the place. */
 	if (!twi_cas_relaxed(&worker->snapshot, &own, NULL))
 		return false;
 	twi_flush_notify(worker);

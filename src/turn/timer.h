@@ -13,10 +13,10 @@
  * by a waker. Until all expected settings are counted, the timer is not known to be right, so each
  * poll sets it.
  *
- * Both arguments need only two facts: the kernel makes its settings under a lock, one after the
- * other, and a system call is not moved to another place in the program. So the accesses to state
- * word and count are relaxed. After a later setting of its own, the owner sees all that a waker
- * wrote before the waker's setting. If the owner has read a count before its own setting, the
+ * The two paragraphs above rely on only two facts: the kernel makes its settings under a lock, one
+ * after the other, and a system call is not moved to another place in the program. So the accesses
+ * to state word and count are relaxed. After a later setting of its own, the owner sees all that a
+ * waker wrote before the waker's setting. If the owner has read a count before its own setting, the
  * counted setting came before its own. Otherwise, because of the lock, the waker would have counted
  * only after the owner's read.
  *
@@ -41,6 +41,7 @@ TWI_WORKER_ONLY int64_t twi_timer_due_ns(struct twi_worker *worker);
 
 /*
  * Sets the timer. Must be called after the owner has published that it sleeps until `published_ns`.
+ * `left`: the work that is left, as enum twi_left.
  */
 TWI_WORKER_ONLY void twi_timer_arm(struct twi_worker *worker, int64_t published_ns, unsigned left);
 

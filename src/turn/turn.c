@@ -7,8 +7,8 @@
  *     3. expire the timeouts that are due
  *
  * A ring holds both kinds of nodes, those to reclaim and those to transfer, in the order of the
- * pushes. If more than a batch waits, the next turn follows at once. Otherwise the worker parks
- * until the next tick.
+ * pushes. Step 2 handles both. If more than a batch waits, the next turn follows at once. Otherwise
+ * the worker parks until the next tick.
  */
 #include "turn/turn.h"
 
@@ -22,7 +22,7 @@
 #include "worker/left.h"
 #include "worker/role.h"
 
-/* Checks only sums and the sleep hint, because these are cheap enough for every turn. */
+/* Checks only the count and the next due tick, because this is cheap enough for every turn. */
 static TWI_WORKER_ONLY const char *cheap_check(const struct twi_wheel *wheel)
 {
 	if (wheel->count == 0 && twi_wheel_next_due(wheel) != TWI_TICK_NEVER)

@@ -86,8 +86,8 @@ static inline void twi_lane_init(struct twi_lane *lane, uint32_t number)
 }
 
 /*
- * Counts an event in one of the lane's counters. RELAXED: counters publish nothing. An exclusive
- * lane has one writer at a time, and E7 orders the change of owner.
+ * Adds 1 to one of the lane's counters. RELAXED: counters publish nothing. An exclusive lane has
+ * one writer at a time, and E7 orders the change of owner.
  */
 static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t *counter)
 {

@@ -2,7 +2,7 @@
 /*
  * The optional work of a turn, besides its timeouts. All marks are in one word, so that an engine
  * without such work makes only one test. The worker reads the word relaxed, because the mark for
- * dates is set before the first timeout with a date is pushed.
+ * dates is set before the first timeout with a date is pushed, and the push publishes it.
  */
 #ifndef TWI_WORKER_MARK_H
 #define TWI_WORKER_MARK_H

@@ -38,7 +38,7 @@ struct twi_run {
 	uint8_t marks;    /* bits TWI_RUN_… */
 };
 
-/* Returns whether the engine is running, and belongs to this process. */
+/* Returns whether the engine accepts timeouts (STARTING, RUNNING), and belongs to this process. */
 bool twi_worker_open(const struct twi_worker *worker);
 
 /*

@@ -8,7 +8,7 @@ void twi_flush_notify(struct twi_worker *worker)
 {
 	/*
 	 * E13: pairs with flush's load. The change that the flusher waits for must come before this
-	 * step.
+	 * addition.
 	 */
 	(void)twi_fetch_add_release(&worker->flush_epoch, 1);
 	twi_futex_wake(&worker->flush_epoch);

@@ -19,8 +19,8 @@ enum twi_wake {
 	/* A flush, a stop, or a clock that was moved by hand. */
 	TWI_WAKE_CALL = 2,
 	/*
-	 * The worker looks again at a push that was not linked yet; or the system has woken the
-	 * worker.
+	 * The worker looks again because a push was not linked yet or may be hidden; or the system
+	 * has woken the worker.
 	 */
 	TWI_WAKE_OTHER = 3,
 	TWI_WAKE_CAUSES = 4,

@@ -33,10 +33,10 @@ struct twi_snapshot;
 struct twi_wall;
 
 struct twi_worker {
-	/* Every call reads these fields. They are written only when the state changes. */
+	/* Every call reads these fields, which are seldom written. */
 	TWI_CACHE_ALIGNED _Atomic uint32_t state; /* [atomic E12] enum tw_engine_state, a futex */
 	uint32_t fork_epoch;                      /* [const] */
-	_Atomic bool sweeping;                    /* [atomic E10] */
+	_Atomic bool sweeping;                    /* [atomic E10] stop's sweep has begun */
 	bool loop;              /* [const] loop mode: no thread, the caller polls */
 	bool ordered;           /* [const] timeouts run in the order of their deadlines */
 	bool quick;             /* [const] the engine has no order and no limit */
@@ -84,14 +84,14 @@ struct twi_worker {
 	void *late_context;                   /* [const] */
 	struct twi_watch *watch;              /* [const] NULL if slow runs are not watched */
 	struct twi_measure *measure;          /* [const] NULL if runs are not measured */
-	bool runs_checked;                    /* [const] there is a bound, or a measurement */
+	bool runs_checked;                    /* [const] runs are timed, measured or reported */
 	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough begin of the next run */
 	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is due before this */
 	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] the last tick of the batch */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next in `due` to expire */
 	size_t due_count TWI_WORKER_FIELD;        /* [worker] */
 	int64_t direct_from_ns TWI_WORKER_FIELD;  /* [worker] see direct.h */
-	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] a timeout due later becomes fresh */
+	int64_t fresh_after_ns TWI_WORKER_FIELD;  /* [worker] see fresh.h */
 	uint64_t expire_stop TWI_WORKER_FIELD;    /* [worker] expired_count at the next check */
 	uint64_t expire_end TWI_WORKER_FIELD;     /* [worker] expired_count at the poll's end */
 	int64_t expire_until_ns TWI_WORKER_FIELD; /* [worker] the time of the poll's end */
@@ -119,7 +119,7 @@ struct twi_worker {
 	_Atomic uint64_t unexpired_count;                                       /* [worker] */
 	_Atomic uint64_t transferred_count;                                     /* [worker] */
 	_Atomic uint64_t reclaimed_count;  /* [worker] cancelled, and their memory is free again */
-	_Atomic uint64_t unlinked_count;   /* [worker] the part that never was in the wheel */
+	_Atomic uint64_t unlinked_count;   /* [worker] reclaimed, and never in the wheel */
 	_Atomic uint64_t transfer_count;   /* [worker] */
 	_Atomic uint64_t largest_transfer; /* [worker] */
 	_Atomic uint64_t turn_count;       /* [worker] */
