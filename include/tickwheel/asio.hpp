@@ -217,7 +217,7 @@ template <class Handler, class Executor> class operation_of final : public opera
 
 	void complete(error_code code) noexcept override
 	{
-		/* The context has ended during the timer's cancel, and has already abandoned this
+		/* If the context has ended during the timer's cancel, it has already abandoned this
 		 * wait. */
 		if (!held)
 			return;

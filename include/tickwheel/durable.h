@@ -193,7 +193,7 @@ struct tw_durable_options {
 	/** The memory for timers that wait for their commit, in bytes; 64 KiB to 2^40; default
 	 * 64 MiB. If it is used up, a schedule returns -EAGAIN. */
 	uint64_t staged_bytes_max;
-	/** The set keeps the timers in memory that are due within this time, in nanoseconds; 1 s to
+	/** The set keeps in memory the timers that are due within this time, in nanoseconds; 1 s to
 	 * 7 days, default 2 minutes. */
 	uint64_t near_ns;
 	/** The most timers that are read from the store into memory; 1 to 2^32, default 1,000,000.
@@ -264,6 +264,7 @@ struct tw_durable_spec {
 	const void *key;
 	/** 1 to 255, or 0 without a key. */
 	uint32_t key_bytes;
+	/** Must be 0. */
 	uint32_t reserved;
 	/** A pointer of the program's own, which the acknowledgement contains. */
 	void *context;

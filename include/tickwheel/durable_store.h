@@ -132,7 +132,7 @@ struct tw_durable_op {
 	/** Shared stores only: the session under which the set has the timer in memory; 0: the set
 	 * does not have it in memory. The store executes a START only if `fence` is still the
 	 * store's session, and this session has claimed the timer. A BURY is always the end of a
-	 * run. */
+	 * run, so TW_DURABLE_OP_OWN applies to it even if the bit is not set. */
 	uint64_t fence;
 	/** Bits of enum tw_durable_op_flag. */
 	uint32_t flags;

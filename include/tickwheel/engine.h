@@ -42,10 +42,10 @@ enum tw_engine_flags {
 	 * the thread scheduled them. A reschedule counts as a new schedule if the engine's own
 	 * thread makes it: a loop's owner, or a callback on the worker. If another thread
 	 * reschedules a timeout, its place among equal deadlines is undefined. Timeouts that reach
-	 * the wheel after their tick (see tw_schedule_at) have no order. The same holds if no
-	 * memory can be allocated for the ordering. The flag needs 161 KiB more, which are touched
-	 * only as they are needed, and O(1) work for each due timeout. Schedules by other threads
-	 * use a queue that costs more. An engine with TW_ENGINE_LOOP always has this order.
+	 * the wheel after their tick (see tw_schedule_at) have no order. The order may also be lost
+	 * if memory runs out. The flag needs 161 KiB more, which are touched only as they are
+	 * needed, and O(1) work for each due timeout. Schedules by other threads use a queue that
+	 * costs more. An engine with TW_ENGINE_LOOP always has this order.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** The engine has no worker thread, and the program's event loop polls it (loop.h). The
@@ -53,7 +53,8 @@ enum tw_engine_flags {
 	TW_ENGINE_LOOP = 2,
 	/**
 	 * Ticks begin at multiples of `tick_ns` of the clock's time. Engines with the same clock
-	 * and tick then wake up together. Otherwise tick 0 begins when the engine is created.
+	 * and tick then wake up together. Without this flag, a tick begins when the engine is
+	 * created.
 	 */
 	TW_ENGINE_ALIGNED = 4,
 };
@@ -78,8 +79,10 @@ enum tw_rejection {
 enum tw_check {
 	/** No checks. */
 	TW_CHECK_NONE = 0,
-	/** Checks in each turn whether the number of timeouts in the wheel contradicts the time for
-	 * which the worker would sleep. Costs O(slots). */
+	/**
+	 * Checks in each turn that an empty wheel has nothing due, and that nothing in the wheel is
+	 * due at a tick that has passed. Costs O(slots).
+	 */
 	TW_CHECK_CHEAP = 1,
 	/** Checks every pending timeout by brute force in each turn. For tests. */
 	TW_CHECK_FULL = 2,

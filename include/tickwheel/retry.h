@@ -108,8 +108,8 @@ enum tw_retry_form {
 
 /** Bits of a schedule's `flags`. */
 enum tw_retry_schedule_flag {
-	/** The last delay of a table is repeated for ever. Without this bit the task ends after
-	 * it. */
+	/** The last delay is repeated for ever. Without this bit the task ends when the delays are
+	 * used up. For TW_RETRY_FORM_TABLE and TW_RETRY_FORM_PAYMENT. */
 	TW_RETRY_FLAG_REPEAT_LAST = 1,
 };
 

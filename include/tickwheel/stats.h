@@ -81,7 +81,8 @@ struct tw_stats {
 	 * `periodic_runs` count them, too. */
 	uint64_t dropped;
 	/** The part of `cancelled` that never reached the wheel: timeouts that were cancelled in a
-	 * ring or in a link queue. Those in a link queue count when the worker reaches them. */
+	 * ring or in a link queue (the queues of a lane). Those in a link queue count when the
+	 * worker reaches them. */
 	uint64_t cancelled_early;
 	/** How often a timeout got another deadline (tw_reschedule and all calls built on it). */
 	uint64_t rescheduled;

@@ -3,7 +3,8 @@
  * A histogram that threads fill while others read it.
  *
  * Order. None is needed, because counters publish nothing. A reader may see a value in its bucket
- * and not yet in the sum. stats/reading.c makes the numbers consistent.
+ * and not yet in sum_ns. stats/reading.c computes the count from the buckets, and moves the least
+ * and the greatest value into buckets that are not empty.
  */
 #ifndef TWI_BASE_MEASURED_H
 #define TWI_BASE_MEASURED_H
@@ -42,7 +43,7 @@ static inline void twi_measured_count(struct twi_measured *measured, uint64_t va
 	twi_most_raise(&measured->least_ns, ~value_ns);
 }
 
-/* Adds all values counted so far to *sum. RELAXED, all: each load gives a whole number. */
+/* Adds all values counted so far to *sum. RELAXED, all: the counters publish nothing. */
 static inline void twi_measured_sum(const struct twi_measured *measured, struct tw_histogram *sum)
 {
 	uint64_t least_ns = ~twi_load_relaxed(&measured->least_ns);

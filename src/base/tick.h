@@ -29,7 +29,7 @@ static inline int64_t twi_deadline_after(int64_t now_ns, int64_t delay_ns)
 	return __builtin_add_overflow(now_ns, delay_ns, &sum_ns) ? INT64_MAX : sum_ns;
 }
 
-/* Returns a − b, or 0 if b is later, because a coarse clock may read before the epoch. */
+/* Returns a − b, or 0 if b is later. A reading of a coarse clock may be before the epoch. */
 static inline uint64_t twi_since(int64_t a_ns, int64_t b_ns)
 {
 	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : 0;
@@ -37,7 +37,8 @@ static inline uint64_t twi_since(int64_t a_ns, int64_t b_ns)
 
 /*
  * Returns the tick with the first boundary after `since_ns`. A deadline exactly on a boundary waits
- * for the next one, because otherwise a reading inside a tick could make a timeout early.
+ * for the next one. A clock reading is rounded down to a nanosecond, so a deadline that is counted
+ * from it may be early by less than that.
  */
 static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 {

@@ -24,7 +24,7 @@
 
 enum {
 	INVARIANT = 1 << 8, /* the bit in EDX that says that the counter runs evenly */
-	/* Of this many readings in a row, the one with the smallest gap is used. */
+	/* Of this many readings in a row, the one that took the least time is used. */
 	TRIES = 16,
 };
 

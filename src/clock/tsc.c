@@ -154,8 +154,8 @@ static TWI_COLD int64_t sampled_now_ns(struct twi_clock_tsc *self)
 		return fallen_now_ns(self);
 	}
 	/*
-	 * The 1 makes up for the rounding in twi_tsc_scaled_ns, so that no reading is ahead of the
-	 * clock.
+	 * The 1 makes up for the rounding in twi_tsc_scaled_ns, so that no reading is ahead of
+	 * CLOCK_MONOTONIC.
 	 */
 	offset_ns = offset_raise(self, sample.ns - 1 - twi_tsc_scaled_ns(self, sample.after));
 	if (!sampled_raise(self, sample.before))

@@ -6,10 +6,10 @@
  *
  * Below, "the clock" is CLOCK_MONOTONIC. A sample is a count and the clock's time at the same
  * moment. The thread that takes a sample sets the offset so that the reading equals the clock at
- * that moment. From then on the reading falls behind, by a quarter of the time that has passed, and
- * by half of it at most. The kernel may slew the clock by a tenth, and the rate may have been
- * measured while it did so. Even then the reading advances more slowly than the clock, so it is
- * never ahead of the clock.
+ * that moment. From then on the reading falls behind, usually by a quarter of the time that has
+ * passed. The kernel may slew the clock by a tenth, and the rate may have been measured while it
+ * did so. Even then the reading advances more slowly than the clock, so it is never ahead of the
+ * clock. It falls behind by half of the time that has passed, at most.
  *
  * A sample is used for 10 us only. If a thread reads later, as the worker does after each sleep, it
  * takes a new sample. So a reading is behind by no more than the lag.

@@ -99,8 +99,9 @@ static int64_t virtual_wall_ns(struct tw_clock *clock)
 	int64_t wall_ns;
 
 	/*
-	 * E8: a worker that has seen the new count of steps must see the step. If the date does not
-	 * fit into the number, the last date before "never" is returned.
+	 * E8: a worker that has seen a new value of wall_steps must see the wall time that belongs
+	 * to it. If the date does not fit into the number, the last date before "never" is
+	 * returned.
 	 */
 	if (__builtin_add_overflow(virtual_now_ns(clock),
 				   twi_load_seq_cst(&virtual_of(clock)->wall_ahead_ns), &wall_ns) ||

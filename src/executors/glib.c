@@ -42,7 +42,9 @@ static void due_begin(gpointer data, gpointer context)
 	(void)twi_fetch_sub_relaxed(&executor->waiting, 1);
 	own_executor = executor;
 	(void)tw_due_run(&due);
-	/* Must be reset, because GLib lends its threads to other pools. */
+	/*
+	 * Must be reset, because GLib may reuse the thread for another pool when this one is freed.
+	 */
 	own_executor = NULL;
 }
 

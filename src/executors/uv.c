@@ -58,7 +58,7 @@ static void item_done(struct item *item)
 {
 	struct batch *batch = item->batch;
 
-	/* RELAXED: only a count, and only the loop's thread relies on it. */
+	/* RELAXED: only a count; it publishes nothing. */
 	(void)twi_fetch_sub_relaxed(&batch->executor->under_way, 1);
 	if (--batch->left == 0)
 		free(batch);

@@ -255,8 +255,9 @@ static void event_found(struct tw_handle self, void *argument)
 }
 
 /*
- * Files a persistent event for its next run: one interval after the time of this run. If that time
- * has passed, files it for one interval from now.
+ * Files a persistent event for its next run: one interval after its time or, if the program has
+ * activated it, one interval from now. If the next time has passed, files it for one interval from
+ * now.
  */
 static void persist(struct tw_event *event)
 {

@@ -128,7 +128,10 @@ void twi_uv_stop(struct timer *timer);
 /* Calls `closed` of the timer when the loop closes handles. */
 void twi_uv_close_later(struct timer *timer);
 
-/* Frees the timers of a loop that is closed already, so that no callback closes their handles. */
+/*
+ * Frees the timers of a loop that is closed already. Such a loop runs no close callbacks, so the
+ * handles are not closed.
+ */
 void twi_uv_drop(struct tw_uv_timers *timers);
 
 #endif

@@ -12,9 +12,9 @@
  * key up again. A lookup must be wait-free, so it reports busy instead.
  *
  * A reschedule moves the timer that the entry has at that moment. If the entry is replaced in place
- * between the look and the move, the call has moved the later timer of the same key, as if the call
- * had been made after the replace. If the entry has ended, its timer has ended too, and the thread
- * looks the key up again.
+ * after the call has read the timer's handle and before it moves the timer, the call has moved the
+ * later timer of the same key, as if the call had been made after the replace. If the entry has
+ * ended, its timer has ended too, and the thread looks the key up again.
  */
 #include "base/sized.h"
 #include "base/test_point.h"

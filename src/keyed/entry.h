@@ -77,7 +77,7 @@ struct twi_keyed_chunk {
 struct twi_keyed_stripe {
 	/* [atomic E53] 2^32 for each entry that is not free, plus 1 for each key in the table */
 	TWI_CACHE_ALIGNED _Atomic uint64_t count;
-	_Atomic uint64_t lives; /* [atomic] */
+	_Atomic uint64_t lives; /* [atomic] the last `life` that was given to an entry */
 };
 
 #define TWI_COUNT_ENTRY (UINT64_C(1) << 32)
@@ -198,7 +198,7 @@ struct twi_keyed_entry *twi_keyed_free_pop(struct tw_keyed *table);
 /* Copies the key into an entry. Returns false if there is no memory. */
 bool twi_keyed_key_copy(struct twi_keyed_entry *entry, const struct twi_key *key);
 
-/* Adds `entries` entries. Returns false if there is no memory. */
+/* Adds at least `entries` entries. Returns false if there is no memory. */
 bool twi_keyed_grow(struct tw_keyed *table, uint64_t entries);
 
 /*

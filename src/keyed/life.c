@@ -21,8 +21,8 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int error;
 
 	/*
-	 * A new timer must not fire at once. Otherwise it could fire each time before the entry is
-	 * filled, and the caller would make one timer after another.
+	 * A new timer must not fire at once. Otherwise it could fire each time before the caller
+	 * releases its hold, and the caller would make one timer after another.
 	 */
 	if (delay_ns <= 0 && delay_ns != INT64_MIN)
 		delay_ns = 1;
@@ -322,8 +322,8 @@ static void timer_done(void *entry)
 }
 
 /*
- * Returns whether the entry's table belongs to the parent of this process, a forked child that has
- * kept the timer.
+ * Returns whether the entry's table belongs to the parent process. That is possible in a forked
+ * child that has taken over the engine with its timers.
  */
 static bool entry_of_parent(const struct twi_keyed_entry *entry)
 {

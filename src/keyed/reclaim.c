@@ -60,9 +60,9 @@ enum { THREAD_NONE = 0, THREAD_CLAIMED = 1 };
 enum {
 	REST_NS = 1000000,
 	/*
-	 * Set in `waiting` before a destroyer sleeps on that value. An event that destroyers wait
-	 * for adds one if it finds the mark. That clears the mark. A later mark makes a new value,
-	 * so a destroyer that is about to sleep on the old value does not.
+	 * Set in `waiting` before a destroyer sleeps on that value. waiters_wake adds one if it
+	 * finds this bit set, which clears the bit. If a destroyer sets the bit again, that makes a
+	 * new value, so a destroyer that is about to sleep on the old value does not sleep.
 	 */
 	WAITING_MARK = 1,
 };
@@ -116,12 +116,13 @@ static struct tw_keyed *work_take(void)
 	return taken;
 }
 
-/* Wakes the destroyers after an event that they may wait for. */
+/* Wakes the destroyers after a table is done, or after the claim is given up. */
 static void waiters_wake(void)
 {
 	/*
-	 * E80: pairs with waiting_mark. The event must be stored before this load. Otherwise each
-	 * side could miss the other.
+	 * E80: pairs with waiting_mark. The caller must have stored its event (that a table is
+	 * done, or that the claim is free) before this load. Otherwise each side could miss the
+	 * other.
 	 */
 	uint32_t waiting = twi_load_seq_cst(&reclaimer.waiting);
 
@@ -172,8 +173,8 @@ static void sleep_until_pushed(void)
 {
 	twi_park_prepare(&reclaimer.park);
 	/*
-	 * E8, E55: both loads must come after twi_park_prepare. The other side stores before it
-	 * looks for a sleeper.
+	 * E8, E55: both loads must come after twi_park_prepare. twi_reclaim_push and
+	 * twi_reclaim_close store before they look for a sleeper.
 	 */
 	if (twi_load_seq_cst(&reclaimer.work) == NULL && twi_load_seq_cst(&reclaimer.tables) != 0)
 		twi_park_wait(&reclaimer.park, INT64_MAX);
@@ -185,8 +186,8 @@ bool twi_reclaim_claim(void)
 	uint32_t none = THREAD_NONE;
 
 	/*
-	 * E55: pairs with thread_ends and give_up; acquires the last claimant's work. E80: must
-	 * come after the mark.
+	 * E55: pairs with thread_ends and twi_reclaim_give_up; acquires the work of the thread that
+	 * had the claim before. E80: a destroyer must call this after waiting_mark.
 	 */
 	return twi_cas_seq_cst(&reclaimer.thread, &none, THREAD_CLAIMED);
 }
@@ -220,7 +221,8 @@ static void *thread_body(void *unused)
 	(void)pthread_setname_np(pthread_self(), "tw-reclaim");
 	for (;;) {
 		/*
-		 * RELAXED: a stale value does no harm, because both code paths below check again.
+		 * RELAXED: a stale value does no harm, because sleep_until_pushed and thread_ends
+		 * load it again.
 		 */
 		bool wanted = twi_load_relaxed(&reclaimer.tables) != 0;
 
@@ -302,8 +304,8 @@ void twi_reclaim_again(void)
 void twi_reclaim_close(void)
 {
 	/*
-	 * E8, E55: must come before the look in twi_park_wake. The count never falls below the
-	 * number of tables.
+	 * E8, E55: must come before the look in twi_park_wake. A table leaves the count only when
+	 * it has no retired entries, so the reclaimer never ends too early.
 	 */
 	if (twi_fetch_add_seq_cst(&reclaimer.tables, UINT32_MAX) == 1)
 		twi_park_wake(&reclaimer.park);
@@ -312,16 +314,17 @@ void twi_reclaim_close(void)
 /* Returns whether no thread will touch the table any more. */
 static bool table_is_back(struct tw_keyed *table)
 {
-	/* E54: pairs with table_done. E80: must come after the mark. */
+	/* E54: pairs with table_done. E80: the look before a sleep must come after waiting_mark. */
 	return twi_load_seq_cst(&table->reclaims) == 0;
 }
 
-/*
- * Sets the mark. Returns the value of `waiting` with the mark, so that the caller can sleep on it.
- */
+/* Sets WAITING_MARK. Returns the new value of `waiting`, so that the caller can sleep on it. */
 static uint32_t waiting_mark(void)
 {
-	/* E80: pairs with waiters_wake. The mark must come before the looks for both events. */
+	/*
+	 * E80: pairs with waiters_wake. Must come before the caller's table_is_back and
+	 * twi_reclaim_claim.
+	 */
 	return twi_fetch_or_seq_cst(&reclaimer.waiting, WAITING_MARK) | WAITING_MARK;
 }
 

@@ -147,7 +147,10 @@ static int entry_put(struct order *order, struct twi_keyed_entry *entry)
 		} else if (!order->replaces && !twi_keyed_dead(twi_keyed_look(old))) {
 			return TW_KEYED_PRESENT;
 		} else if (twi_hash_replace(order->table, &order->key, &place, entry)) {
-			/* RELAXED: it is only a count. Both entries have the same key. */
+			/*
+			 * RELAXED: it is only a count. put_new has counted the key again, although
+			 * it was in the table.
+			 */
 			(void)twi_fetch_sub_relaxed(&order->table->stripe[entry->stripe].count,
 						    TWI_COUNT_KEY);
 			return entry_oust(order, old);
@@ -370,7 +373,7 @@ static int order_take(struct order *order, const void *key, size_t key_bytes)
 	if (outcome != 0)
 		return outcome;
 	lives = &order->table->stripe[order->key.hash % TWI_KEYED_STRIPES].lives;
-	/* RELAXED: the numbers must only differ. */
+	/* RELAXED: the lives of one key must only differ; an atomic addition makes them so. */
 	order->life = twi_fetch_add_relaxed(lives, 1) + 1;
 	return order_do(order);
 }

@@ -11,23 +11,23 @@
  * a call.
  *
  *     from     to        by                            when
- *     free     HELD      scheduler                     a store; not shared until it is in the table
+ *     free     HELD      scheduler                     a store, before another thread has it
  *     HELD     WAITING   holder                        its timer is set: LIN of a replace in place
  *     WAITING  HELD      its timer, expired            LIN of a run
  *     WAITING  HELD      replacer, in place            sets the new kind and argument, then lets go
- *     WAITING  OWNED     canceller, hand-back, or a    LIN of its end (if replaced, the table's
- *                        replacer in the table         step is)
+ *     WAITING  OWNED     canceller, hand-back, or a    LIN of its end (for the replacer,
+ *                        replacer in the table         twi_hash_replace is the LIN)
  *     HELD     OWNED     holder                        its last run is over, or stop is set
  *     HELD     stop set  canceller, or a replacer in   the holder must end it
  *                        the table
- *     WAITING, HELD      replacer in the table         with the step to OWNED or stop: its key has
+ *     WAITING, HELD      replacer in the table         in the swap to OWNED or stop: its key has
  *              repl. set                               another entry
  *     any      out set   the thread that took it out   exactly one thread: the table decides which
  *                        of the table
  *     any      gone set  its timer                     it has expired or was handed back
  *     OWNED    ended set owner                         its hook has run
  *     OWNED    retired   the thread that sets the      no thread will touch it, except readers that
- *                        last of out, gone, ended      found it in the table: free after them
+ *                        last of out, gone, ended      found it in the table: free when they leave
  *
  * A retired or free entry keeps its last state word, and so its step. State FREE occurs only in
  * memory that has never been an entry.
@@ -35,8 +35,8 @@
  * The state word decides, and the hash table follows. An entry is dead if it is OWNED or if stop is
  * set, even if the table still contains it. A lookup ignores a dead entry, and a scheduler replaces
  * it by its own entry in the table. The table decides only one thing: the replace of an entry that
- * another thread holds. If the state word decided that too, a lookup between the two steps could
- * find no living entry for the key.
+ * another thread holds. If the state word decided that too, a lookup between the change of the
+ * state word and the change of the table could find no living entry for the key.
  *
  * The timer. A living entry has one timeout in the engine, its timer, which is due at the entry's
  * deadline. `gone` means that the timer has expired or was handed back. That may happen while the

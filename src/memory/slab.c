@@ -256,7 +256,7 @@ void twi_slab_inherit(void)
 		/*
 		 * The child does not know which slabs were spare, so all slabs become spare. If
 		 * slab_install() takes one that is used up, or that has been the current one until
-		 * then, it needs one more step.
+		 * then, twi_slab_carve() tries again.
 		 */
 		twi_depot_push(&spare_slabs, &slab->spare);
 	}

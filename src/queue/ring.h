@@ -65,13 +65,13 @@ struct twi_ring_in {
 	_Atomic uint64_t tail;    /* [producer E19] */
 	_Atomic uintptr_t *entry; /* [producer] the places of the newest array, or NULL */
 	uint32_t mask;            /* [producer] number of places of the newest array, minus 1 */
-	uint32_t room; /* [producer] entries with numbers below this are free (low half) */
+	uint32_t room; /* [producer] low half of the number up to which entries are free */
 };
 
 /* The arrays that are not free yet, oldest first. */
 struct twi_ring_arrays {
 	_Atomic(struct twi_ring_array *) first; /* [producer E131] */
-	uint32_t calm; /* [producer] how many looks in a row found few entries */
+	uint32_t calm; /* [producer] how often in a row the producer found few entries waiting */
 	bool stuck;    /* [producer] there was no memory for a larger array */
 };
 
@@ -242,9 +242,10 @@ struct twi_ring_part {
 };
 
 /*
- * For the consumer. Returns the first part of the entries from `at` up to `end` that lies in one
- * piece. At least one entry must be there, and all must have been pushed. `*array`: the array at
- * which the search begins, or NULL for the first one. Afterwards it is the array of the part.
+ * For the consumer. Returns the first of the entries from `at` up to `end`: as many as lie next to
+ * each other in memory. At least one entry must be there, and all must have been pushed. `*array`:
+ * the array at which the search begins, or NULL for the first one. Afterwards it is the array of
+ * the part.
  */
 static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
 						 struct twi_ring_array **array, uint64_t at,

@@ -51,7 +51,8 @@ static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 
 static struct twi_task_chunk *chunk_least(struct tw_retry *queue)
 {
-	struct twi_task_chunk *chunk = twi_load_acquire(&queue->chunks); /* E41: see pool.c */
+	/* E41: pairs with chunk_add. */
+	struct twi_task_chunk *chunk = twi_load_acquire(&queue->chunks);
 	struct twi_task_chunk *least = chunk;
 
 	for (; chunk != NULL; chunk = chunk->next)
@@ -70,7 +71,7 @@ static struct oldest search(struct tw_retry *queue)
 	 * be. If it is there, the search is over.
 	 */
 	chunk_search(queue, chunk_least(queue), &oldest);
-	chunk = twi_load_acquire(&queue->chunks); /* E41: see pool.c */
+	chunk = twi_load_acquire(&queue->chunks); /* E41: pairs with chunk_add */
 	for (; chunk != NULL; chunk = chunk->next) {
 		if (twi_load_relaxed(&chunk->age_least) < oldest.age)
 			chunk_search(queue, chunk, &oldest);

@@ -2,10 +2,12 @@
 /*
  * A queue: its options, its limit of places, its creation and destruction.
  *
- * A submit takes a free place before any other step that can fail. The thread that ends the task
- * gives the place back, exactly once. If a task takes the place of a dropped one, the count stays
- * as it is. So the count never exceeds the limit, and a submit that is rejected cannot make another
- * one fail.
+ * The limit `pending_limit` is the number of places. A submit takes a free place before any other
+ * step that can fail. If there is none, and the policy drops the oldest task, the submit first
+ * makes its task and then takes the oldest task's place. The thread that ends a task gives its
+ * place back, exactly once. If a task takes the place of a dropped one, the count stays as it is.
+ * So the count never exceeds the limit. A submit that finds no place does not change the count, so
+ * it cannot make another submit fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"
@@ -49,7 +51,7 @@ static void queue_release(struct tw_retry *queue)
 static uint64_t seed_make(const struct tw_retry *queue, int64_t now_ns)
 {
 	static _Atomic uint64_t made;
-	/* RELAXED: the numbers must only differ. */
+	/* RELAXED: each call must only get another number; an atomic addition makes it so. */
 	uint64_t number = twi_fetch_add_relaxed(&made, 1);
 
 	return ((uint64_t)(uintptr_t)queue + number) * UINT64_C(0x9e3779b97f4a7c15) +

@@ -8,8 +8,8 @@
  * The step goes up when a free block becomes a task and at each attempt, and no step is ever used
  * twice. Inside one step, each state but OWNED is entered at most once. A handle has the step with
  * which its task began, and the step of the attempt that it was given to. The runner is the thread
- * that runs the attempt. The ender is the thread that has ended the task. LIN marks the
- * linearization point of a call.
+ * that runs the attempt. The ender is the thread that has ended the task, or the submitter if the
+ * submit fails. LIN marks the linearization point of a call.
  *
  *     from      to         by                       when
  *     FREE      STARTING   submitter                begins: step + 1, by a store: not shared yet
@@ -26,10 +26,13 @@
  *     RUNNING,  stop set   canceller                no further attempt
  *     OWNED
  *     STARTING, gone set   its timer, handed back   if the engine stops; the task's thread ends it
- *     RUNNING,             (OWNED: or expired)
+ *     RUNNING,
  *     OWNED
- *     OWNED     ABANDONED  ender                    if its timer has not ended yet
- *     OWNED     FREE       ender                    if its timer has ended (gone or cancelled)
+ *     OWNED     gone set   its timer, expired       if a cancel or drop came just before
+ *     STARTING, ABANDONED  ender                    if its timer has not ended yet
+ *     OWNED
+ *     STARTING, FREE       ender                    if its timer has ended (gone or cancelled), or
+ *     OWNED                                         was never made
  *     ABANDONED FREE       its timer
  *
  * The timer. From its submit to its end a task has one timeout in the engine, so that

@@ -50,8 +50,8 @@ void twi_histogram_object(struct twi_text *text, const struct tw_histogram *hist
 }
 
 /*
- * Writes the beginning of a sample, up to its value: name and labels. If `bucket`, the caller must add
- * the bound of the bucket and a closing quote.
+ * Writes the beginning of a sample, up to its value: name and labels. If `bucket`, the caller must
+ * add the bound of the bucket, a closing quote and a closing brace.
  */
 static void sample_begin(struct twi_text *text, const char *metric, const char *part,
 			 const struct twi_label *label, bool bucket)

@@ -22,7 +22,7 @@ struct twi_text {
 	char piece[TWI_TEXT_BYTES];
 };
 
-/* Adds text, which must be at most half a piece long. */
+/* Adds text of less than TWI_TEXT_BYTES / 2 bytes. Longer text is cut. */
 void twi_text_put(struct twi_text *text, const char *format, ...) TWI_PRINTF(2, 3);
 /* Adds words inside quotes, escaped as JSON or the labels of Prometheus must be. */
 void twi_text_quote(struct twi_text *text, const char *words, bool json);

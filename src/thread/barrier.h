@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 /*
- * Registers the process for the barrier. Returns whether the system has it. Made when the library
- * is loaded; needed once more only if a barrier fails in a forked child.
+ * Registers the process for the barrier. Returns whether the system has it. Called when the library
+ * is loaded, and again only if a barrier fails in a forked child.
  */
 bool twi_barrier_register(void);
 

@@ -39,7 +39,7 @@ void twi_fork_take(void)
 
 void twi_fork_take_begin(void)
 {
-	/* E161: acquires what the last holder has made anew. */
+	/* E161: acquires what the thread that last held `taking` has made anew. */
 	while (twi_exchange_acquire(&taking, 1) != 0)
 		(void)twi_futex_wait(&taking, 1, twi_until_ns(LOOK_AGAIN_NS));
 }

@@ -10,9 +10,9 @@
  * stored with release, it also finds the stores before that release (E70). If nothing orders two
  * stores, the child may find one without the other.
  *
- * Nothing runs before the fork. No lock of the library is held while other threads exist, except
- * that of a take-over, which the child makes anew. What the child gets is described where it lies:
- * readers in thread/rcu.c, lane numbers and stocks in thread/thread.c, timeouts in
+ * The library runs no code before the fork. No lock of the library is held while other threads
+ * exist, except that of a take-over, which the child makes anew. What the child gets is described
+ * where it lies: readers in thread/rcu.c, lane numbers and stocks in thread/thread.c, timeouts in
  * timeout/recovery.h, engines in engine/recover.c.
  */
 #ifndef TWI_THREAD_FORK_H
@@ -39,7 +39,7 @@ extern _Atomic uint32_t twi_fork_taken;
 /* Makes forks count from now on. Called when an engine is made. */
 void twi_fork_watch(void);
 
-/* Returns whether forks count. Until then a child inherits nothing. */
+/* Returns whether forks count. While they do not, no engine exists that a child could inherit. */
 bool twi_fork_watched(void);
 
 /*

@@ -126,10 +126,7 @@ static inline void twi_park_call(_Atomic uint32_t *word, int event_fd)
 /* Ends the sleep of a loop. Returns true if a waker has woken the loop, or is just doing so. */
 static inline bool twi_park_take_back(struct twi_park *park)
 {
-	/*
-	 * RELAXED: as above. Before its next sleep, the owner looks at all reasons to stay awake
-	 * (E8).
-	 */
+	/* RELAXED: before its next sleep, the owner looks at all reasons to stay awake (E8). */
 	return twi_exchange_relaxed(&park->word, TWI_AWAKE) == TWI_AWAKE;
 }
 

@@ -44,8 +44,9 @@ void twi_presences_wait(void)
 		return;
 	/*
 	 * E162: pairs with the fence in twi_presence_enter(). Must come after the engine is closed,
-	 * and before the looks. A grace period has made such a barrier in the same stop, and ends the
-	 * process if the system forbids it. So a failure here passes.
+	 * and before presence_wait() reads the marks. The same stop has already waited for a grace
+	 * period, which makes such a barrier, and ends the process if the system forbids it. So a
+	 * failure here is temporary.
 	 */
 	while (!twi_barrier_all())
 		pause_briefly();

@@ -4,12 +4,12 @@
  * the work of an RCU section (thread/rcu.h) for the quick paths of schedule and cancel, with a
  * fifth of the instructions.
  *
- * Protocol. The thread sets its mark before it looks at an engine or a timeout, and clears it after
- * its last access. The finisher (the thread that completes an engine's stop) closes the engine,
- * makes a barrier in all threads (thread/barrier.h), and waits until it has seen each mark clear
- * once. If the thread sets the mark before the barrier reaches it, the finisher sees the mark and
- * waits. If it sets the mark later, the thread sees that the engine is closed. So the thread needs
- * no fence (E162).
+ * Protocol. A thread that has a mark (struct twi_presence) sets it before it looks at an engine or
+ * a timeout, and clears it after its last access. The finisher (the thread that completes an
+ * engine's stop) closes the engine, makes a barrier in all threads (thread/barrier.h), and waits
+ * until it has seen each mark clear once. If the thread sets the mark before the barrier reaches
+ * it, the finisher sees the mark and waits. If it sets the mark later, the thread sees that the
+ * engine is closed. So the thread needs no fence (E162).
  *
  * Rules. Between set and clear the thread calls no function of the user and none of the system, and
  * it sets no second mark: a nested call would clear the mark too early. So the thread neither
@@ -71,8 +71,8 @@ static inline void twi_presence_enter(struct twi_presence *presence)
 static inline void twi_presence_leave(struct twi_presence *presence)
 {
 	/*
-	 * E162: pairs with presence_wait(), so that the finisher sees the push, and the engine is
-	 * freed after the last access.
+	 * E162: pairs with presence_wait(), so that the finisher sees the thread's push, and the
+	 * engine is freed after the thread's last access.
 	 */
 	twi_store_release(&presence->inside, 0);
 }

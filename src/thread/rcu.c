@@ -99,7 +99,7 @@ static TWI_COLD struct twi_readers *readers_add(struct twi_readers *last)
 /* Reserves one reader of the block. Returns false if it has none. */
 static bool readers_reserve(struct twi_readers *readers)
 {
-	/* RELAXED: the number only promises that the search below ends. */
+	/* RELAXED: the number only promises that reader_find() finds a free reader. */
 	uint32_t used = twi_load_relaxed(&readers->used);
 
 	do {
@@ -118,7 +118,10 @@ static bool reader_claim(struct twi_reader *reader)
 	return twi_load_relaxed(&reader->taken) == 0 && twi_cas_acquire(&reader->taken, &taken, 1);
 }
 
-/* Finds the reader that the caller has reserved. There is one, but others may take it first. */
+/*
+ * Finds a free reader. The caller has reserved one, so at each moment at least one is free, but
+ * other threads may take it first.
+ */
 static struct twi_reader *reader_find(struct twi_readers *readers)
 {
 	for (uint32_t at = 0;; at = at + 1 < readers->size ? at + 1 : 0)
@@ -220,8 +223,8 @@ static void shared_wait(void)
 
 /*
  * The barrier for all threads. A child of a fork may have to register for it again. If the system
- * refuses the barrier now although it had granted it (a sandbox that began later), sections have
- * none of their own, and nothing can be waited for.
+ * refuses the barrier now although it had granted it (a sandbox that began later), sections have no
+ * barrier of their own, so a grace period cannot wait for them.
  */
 static void barrier_make(void)
 {
@@ -304,8 +307,8 @@ static void nothing(void)
 }
 
 /*
- * A table of fixed size has no thread of its own and defers nothing,
- * so the members that are missing are never called.
+ * liburcu's hash table, if its size is fixed, has no thread of its own and defers nothing. So it
+ * never calls the members that are missing.
  */
 const struct rcu_flavor_struct twi_rcu_flavor = {
 	.read_lock = twi_rcu_enter,

@@ -13,7 +13,7 @@
 
 enum {
 	/*
-	 * The size of the thread's stack. The thread makes only two system calls, for which no
+	 * The size of the thread's stack. The thread makes only a few system calls, for which no
 	 * system needs more.
 	 */
 	STACK_BYTES = 256 * 1024,

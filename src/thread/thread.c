@@ -94,7 +94,7 @@ TWI_COLD void twi_thread_attach(struct twi_thread *thread)
 	bool reported = exit_key_made && thread->exit_rounds < ROUNDS_SEEN &&
 			pthread_setspecific(exit_key, thread) == 0;
 
-	/* RELAXED: only a fork reads it, as twi_fork_watched. */
+	/* RELAXED: only a forked child reads it, and libc's lock around fork orders the two. */
 	twi_store_relaxed(&used, true);
 	twi_rcu_register_thread();
 	lane_set(thread, reported ? lane_take() : TWI_LANE_SHARED);

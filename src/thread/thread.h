@@ -6,7 +6,7 @@
  * thread needs no locked instruction to write to its lane. A thread gets the lowest number that is
  * free. Numbers below 64 are near: their lanes lie in an array, and the quick paths use them. For a
  * greater (far) number, `lane` is 63 and `far` is the number. Threads without a number of their own
- * share 63: those that could exit without a report, and those beyond 65,535 threads.
+ * share 63: those whose exit would not be reported, and those beyond 65,535 threads.
  *
  * Lifetime. The first use attaches the thread; thread exit (or detach) gives everything back.
  * Destructors of other thread-specific data may run after ours and use the library again. Then the

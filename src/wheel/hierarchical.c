@@ -137,7 +137,9 @@ static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *
 	uint64_t filed = entry_filed(level, begin, entry);
 	uint64_t due_tick;
 
-	/* RELAXED: if a reschedule is missed here, it is seen when the next slot is emptied. */
+	/*
+	 * RELAXED: if a reschedule is missed here, it is seen when the node's next slot is emptied.
+	 */
 	if (TWI_LIKELY(level_shift(level) <= 32 &&
 		       (twi_load_relaxed(&node->word) & TWI_WORD_RESCHEDULED) == 0))
 		return filed;

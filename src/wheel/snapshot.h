@@ -42,7 +42,7 @@ struct twi_wheel_snapshot {
 	uint64_t cancelled;               /* cancelled timeouts that are still in the wheel */
 	struct twi_node *first_cancelled; /* the cancelled one with the earliest deadline */
 	struct twi_wheel_snapshot_slot
-		/* the fullest slots, the fullest first; if there are no more, count is 0 */
+		/* the fullest slots, the fullest first; in unused elements, count is 0 */
 		slot[TWI_SNAPSHOT_SLOTS];
 };
 

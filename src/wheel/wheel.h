@@ -69,7 +69,7 @@ struct twi_wheel_ops {
 struct twi_wheel {
 	const struct twi_wheel_ops *ops; /* [const] */
 	uint64_t tick_ns;                /* [const] */
-	int64_t epoch_ns;                /* [const] the time at which tick 0 began */
+	int64_t epoch_ns;                /* [const] the time at which tick 0 ends (base/tick.h) */
 
 	/* No slot holds a timeout that is due at or before this tick. */
 	uint64_t now TWI_WORKER_FIELD;
@@ -90,9 +90,9 @@ struct twi_wheel {
 	struct twi_slot overdue TWI_WORKER_FIELD;
 	/*
 	 * Timeouts for whose slot entry there was no memory, linked by ingress link and place
-	 * (list.h). The present advance has not looked at those in the first list yet, and has
-	 * looked at those in the second one. The present advance gives out those with deadlines
-	 * before unslotted_before.
+	 * (list.h). The present advance has not looked at the timeouts in `unslotted` yet, and has
+	 * looked at those in `unslotted_seen`. It gives out the timeouts with deadlines before
+	 * unslotted_before.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;

@@ -235,8 +235,8 @@ class timer_base
 		return handle.node != nullptr && tw_cancel(handle) == TW_CANCEL_RUNNING;
 	}
 
-	/* After an end on the worker, a claimed run may still come. Then `previous_` keeps its
-	 * handle, and the timer stays in use. */
+	/* After a call of end() on the worker, a claimed run may still come. Then `previous_` keeps
+	 * its handle, and the timer stays in use. */
 	void forget() noexcept
 	{
 		if (is_running(current_))

@@ -112,8 +112,8 @@ TW_API int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
 
 /*
  * Returns whether the timer is one of those that libuv uses for a uv_fs_poll_t. libuv changes the
- * reference of such a timer's handle without a call. The timer must be one of libuv's own, because
- * libuv may also change it in other ways, and uv_walk does not visit it.
+ * reference of such a timer's handle without a call of uv_unref. The timer must be one of libuv's
+ * own, because libuv may also change it in other ways, and uv_walk does not visit it.
  */
 static bool is_internal(const uv_timer_t *handle, const struct tw_uv_timer *timer)
 {
