@@ -142,7 +142,7 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 	*ret_now_ns = twi_durable_now_ns(set, *ret_kind);
 	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
-	/* RELAXED: as in twi_durable_check_open(). */
+	/* RELAXED: a call that misses a change of the conditions counts as made before it. */
 	conditions = twi_load_relaxed(&set->conditions);
 	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return -ENOSPC;

@@ -3,8 +3,8 @@
  * [io] Takes all staged items, in their order, and makes operations of them.
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
- * The link of an item is read before the item is handled, because then its timer may be pushed
- * again. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
+ * The link of an item is read before the item is handled, because from then on its timer may be
+ * pushed again. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
  * for a callback, it and the items behind it are the first of the next step.
  */
 #include "durable/take.h"
@@ -371,7 +371,7 @@ static void lingers_drop(struct tw_durable *set)
 	}
 }
 
-/* RELAXED, all: flags, and a number that this thread alone changes. */
+/* RELAXED, all: only this thread changes the bytes, and a later step looks at `closing` again. */
 static bool lingers_due(struct tw_durable *set)
 {
 	int64_t most = (int64_t)(set->options.staged_bytes_max / 2);

@@ -2,9 +2,9 @@
 /*
  * Claims. If a claim was cut off, the next one continues at the deadline of its last row. At least
  * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
- * made rows with earlier deadlines. If that takes long, looks find such rows instead (look.c).
- * After a new connection the session's rows are read, because the reply to a claim may have been
- * lost.
+ * made rows with earlier deadlines. If such a claim takes long, looks find those rows instead
+ * (look.c). After a new connection the session's rows are read, because the reply to a claim may
+ * have been lost.
  */
 #include "durable/postgres/store.h"
 

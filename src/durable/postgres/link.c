@@ -316,7 +316,7 @@ static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
 
 static int64_t deadline(const struct twi_link *link)
 {
-	/* The server ends the statement a quarter of a second earlier. */
+	/* The server itself ends the statement a quarter of a second before this deadline. */
 	return twi_link_now_ns() + link->session_ns / 4 + SECOND / 4;
 }
 

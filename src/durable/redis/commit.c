@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit is one script. A commit with many operations is sent as several scripts, its parts,
+ * A commit is sent as one script or, if it has many operations, as several: its parts. All are sent
  * before the first reply is read. Each part is a batch with a number of its own, so no part is done
  * if an earlier one was not. A part that is done stays done. The set repeats a commit until it has
  * an answer, and then only the remaining parts are sent again.

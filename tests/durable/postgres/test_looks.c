@@ -255,7 +255,7 @@ Test(looks, looks_end_when_none_is_slow, .init = bench_make, .fini = bench_end, 
 {
 	bench_open(0);
 	looks_begin(0);
-	/* A look may be slow, because the machine is busy. */
+	/* If a look is slow because the machine is busy, another one follows. */
 	while (store_of(0)->look.connection != NULL) {
 		store_of(0)->look.at_ns = store_of(0)->look.slow_ns = 0;
 		bench_beat(0);
