@@ -129,7 +129,10 @@ static void log_judge(struct tw_durable *set)
 	twi_set_condition(set, TWI_CONDITION_SLOW, most != 0 && bytes > most);
 }
 
-/* Does the work that comes after a commit. Returns true if another step should follow at once. */
+/*
+ * Does the work that follows the commit of a step. `committed`: the step had items to commit.
+ * Returns true if another step should follow at once.
+ */
 static bool rest(struct tw_durable *set, bool committed)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -154,7 +157,10 @@ static bool rest(struct tw_durable *set, bool committed)
 	return removed >= TRIM_MAX;
 }
 
-/* Returns true if nothing is under way any more, and everything is stored. */
+/*
+ * Returns true if nothing is under way any more, and everything is stored. `took`: this step has
+ * taken items.
+ */
 static bool close_step(struct tw_durable *set, bool took)
 {
 	bool clean = twi_keep_disarm_all(set);

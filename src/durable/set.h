@@ -125,7 +125,7 @@ struct twi_durable_timer {
 	bool confirm;            /* its start must be stored before it runs */
 	bool armed;              /* the engine has a timeout that may still come; see `handle` */
 	bool started;            /* the store knows that this attempt has begun */
-	bool slotted, hashed;    /* which tables have it */
+	bool slotted, hashed;    /* whether it is in `slots`, and in `hash`, of the set */
 	/* the store did not take the timer: another has its key, or there is no space */
 	bool refused;
 	bool spent; /* it must end without a run: spent() in keep.c says why */

@@ -4,8 +4,8 @@
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
  * The link of an item is read before the item is handled, because from then on its timer may be
- * pushed again. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
- * for a callback, it and the items behind it are the first of the next step.
+ * pushed again. A timer whose kind lingers waits for a later step, still STAGED. If a request must
+ * wait for a callback, it and the items behind it are the first of the next step.
  */
 #include "durable/take.h"
 
@@ -49,8 +49,8 @@ static bool near(const struct tw_durable *set, const struct twi_durable_timer *t
 }
 
 /*
- * Adds the PUT of a new timer. If `settled`, the timer stays in use after the commit, and is
- * settled then.
+ * Adds the PUT of a new timer. `started`: its run has begun. If `settled`, the timer stays in use
+ * after the commit, and is settled then.
  */
 static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t attempt,
 		bool started, bool settled)

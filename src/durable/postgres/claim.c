@@ -98,7 +98,10 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 	return error;
 }
 
-/* Records where the next claim begins, and when it is made. */
+/*
+ * Records where the next claim begins, and when it is made. `anew`: this claim began at the first
+ * deadline or at the recent rows.
+ */
 static void next_claim(struct twi_postgres *store, const PGresult *result, bool anew, size_t max)
 {
 	int count = PQntuples(result);

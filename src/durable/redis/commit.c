@@ -169,8 +169,8 @@ static int part_read(const struct commit *commit, int64_t until_ns)
 }
 
 /*
- * Sends the remaining parts, and reads the replies. The first error counts, because no part after
- * it was done.
+ * Sends the remaining parts, and reads the replies. `by_text`: sends the script's text, not its
+ * hash. The first error counts, because no part after it was done.
  */
 static int parts_do(struct commit *commit, bool by_text)
 {
