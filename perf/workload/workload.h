@@ -35,10 +35,7 @@ struct workload {
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	uint64_t ops;
-	/*
-	 * The repeats of this workload alternate with those of other such workloads that match the
-	 * operand.
-	 */
+	/* The repeats of all workloads with this flag that match the operand alternate. */
 	bool in_turns;
 	/* The default number of producers. 0: one. */
 	unsigned producers;
