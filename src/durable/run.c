@@ -150,7 +150,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	struct tw_durable_self self = {
 		.durable = set,
 		.id = timer->id,
-		/* RELAXED: as in may_run(). */
+		/* RELAXED, also for the fence: the holder has acquired both with the word. */
 		.attempt = twi_load_relaxed(&timer->attempt) + 1,
 		.due_ns = twi_durable_to_wall(set, timer->kind, timer->due_ns),
 		.next_due_ns = &timer->next_ns,

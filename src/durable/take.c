@@ -109,8 +109,8 @@ static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 	int64_t delay_ns;
 
 	/*
-	 * After a crash each start is stored before its run. This run has ended, so the start of
-	 * the next run is stored first only if the kind runs at most once.
+	 * `confirm` may be set only because the timer was loaded after a crash. This run has ended,
+	 * so the start of the next one is stored first only if the kind runs at most once.
 	 */
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
 	twi_store_relaxed(&timer->attempt, result == TWI_RESULT_NEXT ? 0 : attempt);
