@@ -77,8 +77,8 @@ Test(looks, a_claim_does_not_wait_for_a_look, .init = bench_make, .fini = bench_
 }
 
 /*
- * Rows are recent if their deadlines are later than `ahead` before now. Only a look finds older
- * ones.
+ * Rows are recent if their deadlines passed less than half a session ago: 5 s. Only a look finds
+ * older ones.
  */
 Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = bench_end,
      .timeout = 60)
@@ -100,7 +100,7 @@ Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = b
 	check_true(store_of(0)->look.found == NULL);
 }
 
-/* Rows whose deadlines have passed by less than `ahead` are still recent. */
+/* Rows whose deadlines passed less than half a session ago (5 s) are still recent. */
 Test(looks, a_row_that_is_committed_a_little_late_needs_no_look, .init = bench_make,
      .fini = bench_end, .timeout = 60)
 {
