@@ -5,8 +5,8 @@
  *     pair [PAIRS]       schedule + cancel by id inside the window, one thread
  *     rate [SECONDS]     500,000 schedules a second; one in twenty survives, is stored, and runs
  *                        later
- *     flush [COUNT]      schedule + flush without a window, by 1 and by 16 threads, and a commit of
- *                        SQLite in turn with it
+ *     flush [COUNT]      schedule + flush without a window, by 1 and by 16 threads, in turns with
+ *                        commits of SQLite alone
  *     open [MILLIONS]    reopens a file of so many pending timers after a kill: the time to the
  *                        first run, and until the near window is in memory
  *     far [MILLIONS]     opens a file of so many pending timers, none of them near: memory

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that shares timers with others: durable-shared STORE ADDRESS. It runs timers of the
- * kind "perf" until its input ends. Then it prints as JSON how many it ran, and how late they
- * began.
+ * A process that shares timers with others: durable-shared STORE ADDRESS [COUNT]. It runs
+ * timers of the kind "perf" until its input ends. Then it prints as JSON how many it ran, and how
+ * late they began.
  *
  * With COUNT the process also schedules COUNT timers, one for each millisecond. With a file they
  * are due soon, and it schedules them at once. With a server they are due days later; it schedules

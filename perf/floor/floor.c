@@ -165,8 +165,8 @@ const struct probe floor_clock_probes[] = {
 };
 
 /*
- * Returns whether an engine without a clock option reads the time stamp counter, unless its tick is
- * very short.
+ * Returns whether the library trusts the time stamp counter. Then an engine without a clock option
+ * reads it, unless its tick is very short.
  */
 static bool counter_trusted(void)
 {

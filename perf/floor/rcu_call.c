@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cost of an RCU read-side section by function call. So _LGPL_SOURCE must not be defined here.
+ * The cost of an RCU read-side section by function call. _LGPL_SOURCE must not be defined here,
+ * because it would inline the calls.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"

@@ -92,10 +92,10 @@ int crew_init(struct crew *crew, const struct crew_plan *plan);
 void crew_done(struct crew *crew);
 
 /*
- * Runs the plan and fills in the sample. Wall time goes from the first start to the last end,
- * divided by all operations. CPU time is that of all threads, from the start until the engine has
- * caught up. The sample also gets the scheduled and cancelled timeouts. Returns 0 or the first
- * error.
+ * Runs the plan and fills in the sample. Wall time goes from the first start to the last end, or is
+ * the sum of the producers' inside_ns if they measure that, divided by all operations. CPU time is
+ * that of all threads, from the start until the engine has caught up, divided likewise. The sample
+ * also gets the scheduled and cancelled timeouts. Returns 0 or the first error.
  */
 int crew_run(struct crew *crew, struct sample *sample);
 

@@ -44,7 +44,8 @@ double probe_loop_bare(const struct probe *probe);
 
 /*
  * Returns the cost of one read, at random addresses in so many bytes, each read after the other.
- * `bytes` must be a power of two. Returns NAN if there is no memory.
+ * `bytes` must be a power of two. `huge_pages`: the memory is in huge pages if the system has them.
+ * Returns NAN if there is no memory.
  */
 double probe_walk_ns(uint64_t bytes, bool huge_pages);
 

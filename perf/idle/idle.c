@@ -176,7 +176,7 @@ static int by_size(const void *left, const void *right)
 
 /*
  * Measures and prints one line of the table: `count` connections, each active every `every_ms` on
- * average.
+ * average. `loop`: the engine is in loop mode.
  */
 static void compare(bool loop, uint64_t count, int64_t every_ms, uint64_t rounds, uint64_t wanted)
 {

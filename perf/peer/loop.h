@@ -43,7 +43,7 @@ struct loop_course {
 	int error;
 };
 
-/* Each returns 0 or a negative errno value. */
+/* `open` and `run` return 0 or a negative errno value. */
 struct loop_hooks {
 	const char *(*version)(void);
 	int (*open)(void);

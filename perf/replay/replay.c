@@ -4,12 +4,12 @@
  *
  * In virtual time the replay sets the clock to every tick boundary before an operation's time, and
  * flushes the engine at each. Inside a tick only a delay of 0 can become due, so it also flushes
- * after such an arm. In real time the thread sleeps until an operation's time, and delays count
- * from the end of that sleep.
+ * after an arm with that delay. In real time the thread sleeps until an operation's time, and
+ * delays count from the end of that sleep.
  *
- * An arm of a timer that is pending cancels it first. A cancel, or such an arm, counts as cancelled
- * only if the library reports that this call cancelled the timer. Recorded fires are left out. An
- * arm's id is its number in the trace.
+ * An arm of a timer that is pending cancels it first. This cancel and a recorded one count only if
+ * the library reports that the call cancelled the timer. Recorded fires are left out. An arm's id
+ * is its number in the trace.
  */
 #include "replay/replay.h"
 

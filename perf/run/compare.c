@@ -238,8 +238,8 @@ static bool asked_for(const struct contest *contest, const struct options *optio
 }
 
 /*
- * Returns whether an equal contest was run before. If the user sets the number of producers,
- * contests that differ only in that number are equal. A loop always has one producer.
+ * Returns whether an equal contest was run before. If the user sets the number of producers, a
+ * contest for two producers is equal to that for one.
  */
 static bool is_repeated(const struct contest *contest, const struct options *options)
 {

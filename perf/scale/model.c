@@ -6,8 +6,8 @@
  * with probability C / W. So the miss cost of a set follows from two inputs: the sizes of the
  * caches, which the system reports, and the cost of a read in each of them, which a walk measures.
  * The code shows how many reads of which set an operation makes (scale/parts.c). Reads that overlap
- * cost less. So the model is an upper bound where the engine prefetches, as far as the caches
- * reach.
+ * cost less. So where the engine prefetches, the model is an upper bound, as long as the set fits
+ * into the caches. (Beyond them TLB misses cost more.)
  */
 #include "harness/child.h"
 #include "harness/measure.h"

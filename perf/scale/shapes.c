@@ -145,7 +145,7 @@ static int timed(struct stage *stage, int (*operation)(struct stage *stage), enu
 	return error;
 }
 
-/* Runs the operations twice. Only the second time is measured, because it overwrites the first. */
+/* Runs the operations twice. The times of the second round replace those of the first. */
 static int stage_run(struct stage *stage)
 {
 	int error = 0;

@@ -29,8 +29,8 @@ static int frame(const struct top_frames *frames)
 }
 
 /*
- * Waits until `until_ns`. If the window changes its size, draws the last frame again. Returns false
- * if the program must end.
+ * Waits until `until_ns`. If the window changes its size, draws the last frame again, unless there
+ * is none (`drawn`). Returns false if the program must end.
  */
 static bool rest(const struct top_frames *frames, int64_t until_ns, bool drawn)
 {

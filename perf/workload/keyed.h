@@ -67,9 +67,9 @@ static inline uint32_t *keyed_order(struct producer *producer, uint64_t first)
 }
 
 /*
- * workload/keyed_bare.c: the same operations on liburcu's hash table alone, with as many nodes. A
- * step works on `count` keys of the order. put is not timed; it puts back the nodes that cancel has
- * taken.
+ * workload/keyed_bare.c: the same operations on liburcu's hash table alone, with as many nodes.
+ * keyed_bare_step does one operation for each of `count` keys of the order. keyed_bare_put is not
+ * timed; it puts back the nodes that KEYED_CANCEL has taken.
  */
 int keyed_bare_open(uint64_t keys, uint64_t producers);
 void keyed_bare_close(void);

@@ -35,10 +35,7 @@ struct workload {
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
 	uint64_t ops;
-	/*
-	 * The repeats of this workload alternate with those of other such workloads that match the
-	 * operand.
-	 */
+	/* The repeats of all workloads with this flag that match the operand alternate. */
 	bool in_turns;
 	/* The default number of producers. 0: one. */
 	unsigned producers;
@@ -95,7 +92,7 @@ int workload_reschedule(const struct options *options, uint64_t earlier, struct 
 int workload_periodic(const struct options *options, uint64_t rule, struct sample *ret_sample);
 int workload_date(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_batch(const struct options *options, uint64_t parameter, struct sample *ret_sample);
-/* `work`: an enum keyed_work (workload/keyed.h). The second one uses the hash table alone. */
+/* `work`: an enum keyed_work (workload/keyed.h). workload_keyed_bare uses the hash table alone. */
 int workload_keyed(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_keyed_bare(const struct options *options, uint64_t work, struct sample *ret_sample);
 int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);

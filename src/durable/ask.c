@@ -55,9 +55,9 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 }
 
 /*
- * Ends a timer that this batch moves. Returns false if the batch does not move it. The MOVE must
- * not arm the timer any more. Otherwise the timer could run before its DELETE is settled, although
- * the store no longer has it.
+ * Ends a timer that this batch moves. Returns false if the batch does not move it. When the MOVE is
+ * settled, it must not arm the timer any more. Otherwise the timer could run before its DELETE is
+ * settled, although the store no longer has it.
  */
 static bool moving_revoke(struct twi_durable_timer *timer)
 {
@@ -283,8 +283,8 @@ static bool ask_move(struct tw_durable *set, struct twi_request *request)
 
 /*
  * Revives or drops a dead letter. If the set counts elapsed time or is shared, a revive needs the
- * kind, and only the store knows it. The batch is committed first, because one of its operations
- * may have made the timer a dead letter.
+ * kind, and only the store knows it. Then the batch is committed first, because one of its
+ * operations may have made the timer a dead letter.
  */
 static bool ask_dead(struct tw_durable *set, struct twi_request *request,
 		     enum tw_durable_op_type type)

@@ -250,7 +250,10 @@ static bool go_on(struct tw_durable *set, int64_t *until_ns)
 	return now_ns < *until_ns;
 }
 
-/* Tries to commit until the server can be reached. Meanwhile callers can still stage timers. */
+/*
+ * Repeats a commit while the server cannot be reached, or until go_on() ends the tries. Meanwhile
+ * callers can still stage timers.
+ */
 static int commit_shared(struct tw_durable *set, struct tw_durable_op *ops, size_t count)
 {
 	const struct tw_durable_store *store = &set->options.store;

@@ -36,8 +36,8 @@ void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *c
 			int status);
 
 /*
- * Adds the acknowledgement of a fresh timer that was absorbed. It waits for no commit, but for
- * twi_batch_absorbed_tell, if there are not many.
+ * Adds the acknowledgement of a fresh timer that was absorbed. It is given by
+ * twi_batch_absorbed_tell, without a commit. If many are added, this function calls that one.
  */
 void twi_batch_absorbed(struct tw_durable *set, struct tw_durable_id id, void *context);
 void twi_batch_absorbed_tell(struct tw_durable *set);

@@ -220,7 +220,10 @@ int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id, uin
 		return error;
 	if (id.serial == 0)
 		return -EINVAL;
-	/* RELAXED: only the state counts; as in twi_durable_check_open(). */
+	/*
+	 * A run may also be completed while the set closes, so only a failure counts. RELAXED: a call
+	 * that misses a failure counts as made before it.
+	 */
 	if (twi_load_relaxed(&durable->state) == TW_DURABLE_STATE_FAILED)
 		return -EIO;
 	switch (result) {

@@ -37,7 +37,7 @@ static bool failed(const struct tw_durable *set)
 	return twi_load_relaxed(&set->state) == TW_DURABLE_STATE_FAILED;
 }
 
-/* RELAXED: each load gives a whole number, and no reader combines two of them. */
+/* RELAXED: readers load each counter by itself, and the counters need not be of one moment. */
 static void counters_show(struct tw_durable *set)
 {
 	set->counters[TWI_SHOWN_IN_MEMORY] = set->counters[TWI_SHOWN_MEMORY_BYTES] = 0;
@@ -129,7 +129,10 @@ static void log_judge(struct tw_durable *set)
 	twi_set_condition(set, TWI_CONDITION_SLOW, most != 0 && bytes > most);
 }
 
-/* Does the work that can wait. Returns true if another step should follow at once. */
+/*
+ * Does the work that follows the commit of a step. `committed`: the step had items to commit.
+ * Returns true if another step should follow at once.
+ */
 static bool rest(struct tw_durable *set, bool committed)
 {
 	const struct tw_durable_store *store = &set->options.store;
@@ -154,7 +157,10 @@ static bool rest(struct tw_durable *set, bool committed)
 	return removed >= TRIM_MAX;
 }
 
-/* Returns true if nothing is under way any more, and everything is stored. */
+/*
+ * Returns true if nothing is under way any more, and everything is stored. `took`: this step has
+ * taken items.
+ */
 static bool close_step(struct tw_durable *set, bool took)
 {
 	bool clean = twi_keep_disarm_all(set);

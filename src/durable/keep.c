@@ -207,8 +207,8 @@ void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind)
 	uint32_t running = twi_load_relaxed(&kind->running);
 
 	/*
-	 * RELAXED: this thread has acquired the request to resume, and with it the store of
-	 * `paused`.
+	 * RELAXED: if a request to resume leads here, this thread has acquired the store of `paused`
+	 * with it. Otherwise a later step sees the store.
 	 */
 	if (twi_load_relaxed(&kind->paused) != 0)
 		return;
@@ -318,8 +318,8 @@ static void rearm_one(struct tw_durable *set, struct twi_durable_timer *timer, v
 {
 	(void)arg;
 	/*
-	 * If it is too late to move the timeout, its callback runs. The callback looks at the wall
-	 * clock, and gives the timer back to this thread if the timer is early.
+	 * If it is too late to move the timeout, its callback runs. The callback looks at the clock
+	 * of the deadline, and gives the timer back to this thread if the timer is early.
 	 */
 	if (timer->armed)
 		(void)tw_reschedule_at(timer->handle,

@@ -385,7 +385,7 @@ static int store_open(struct tw_durable *set)
 	return error < 0 ? error : 0;
 }
 
-/* Blocks all signals in the I/O thread, because signals are for the program's own threads. */
+/* Starts the I/O thread with all signals blocked, because they are for the program's threads. */
 static int thread_start(struct tw_durable *set)
 {
 	sigset_t all, before;

@@ -10,7 +10,7 @@
 
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos);
-/* Pushes a request. Afterwards it belongs to the I/O thread. */
+/* Pushes a request, which then belongs to the I/O thread. `urgent`: as for twi_stage(). */
 void twi_request_send(struct tw_durable *set, struct twi_request *request, bool urgent);
 /*
  * Pushes a request and waits for the answer. Returns 0 if it was answered; then the caller frees

@@ -2,10 +2,10 @@
 /*
  * The engine's callback of a timer.
  *
- * The callback holds the timer (word.h), and checks whether it may run. If it may, it runs the
- * timer. Otherwise it marks the timer as due, and leaves the rest to the I/O thread. That happens
- * if the wall clock is behind, the kind is paused or at its bound, or the start must be stored
- * first. It also happens if no run may begin at all. The callback's last step on the timer is a
+ * The callback holds the timer (word.h), and checks whether the timer may run. If it may, the
+ * callback runs it. It may not if the set lets no run begin, the clock of its deadline is behind,
+ * its kind is paused or at its bound, or its start must be stored first. Then the callback marks
+ * the timer as due, and leaves it to the I/O thread. The callback's last step on the timer is a
  * swap of the word. After that the timer may be freed, unless the swap makes this thread push it.
  * So the code that follows uses copies. `inside` counts the callbacks that use the set. A
  * callback's last access to the set takes it out of this count.
@@ -41,7 +41,7 @@ static bool kind_enter(struct twi_durable_kind *kind)
 		return true;
 	if (twi_fetch_add_relaxed(&kind->running, 1) < kind->user->running_max)
 		return true;
-	/* RELAXED: takes back the addition above. */
+	/* RELAXED, like the addition above, which this takes back. */
 	(void)twi_fetch_sub_relaxed(&kind->running, 1);
 	return false;
 }
@@ -150,7 +150,7 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 	struct tw_durable_self self = {
 		.durable = set,
 		.id = timer->id,
-		/* RELAXED: as in may_run(). */
+		/* RELAXED, also for the fence: the holder has acquired both with the word. */
 		.attempt = twi_load_relaxed(&timer->attempt) + 1,
 		.due_ns = twi_durable_to_wall(set, timer->kind, timer->due_ns),
 		.next_due_ns = &timer->next_ns,

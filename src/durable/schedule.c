@@ -4,7 +4,7 @@
  * timer that another thread may need before the I/O thread has seen it goes another way: the caller
  * puts it into the slot of its id, and pushes it. Such a timer has a key, or is sent again, or is
  * due before its commit can be done. In the last case the caller also arms it in the engine, before
- * the push.
+ * the push. A timer for which no entry is free goes the same way as one with a key.
  */
 #include "base/sized.h"
 #include "durable/fresh/table.h"
@@ -87,7 +87,7 @@ static struct twi_durable_timer *timer_make(const struct tw_durable_spec *spec)
 }
 
 /*
- * Gives a timer its id and its slot. Returns 0, or -EAGAIN if no serial is reserved, or too many
+ * Gives a timer its id and its slot. Returns 0, or -EAGAIN if no serial is reserved or too many
  * timers wait for their commit.
  */
 static int id_give(struct tw_durable *set, struct twi_durable_timer *timer,
@@ -142,7 +142,7 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 	*ret_now_ns = twi_durable_now_ns(set, *ret_kind);
 	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
-	/* RELAXED: as in twi_durable_check_open(). */
+	/* RELAXED: a call that misses a change of the conditions counts as made before it. */
 	conditions = twi_load_relaxed(&set->conditions);
 	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return -ENOSPC;
@@ -168,7 +168,7 @@ static bool stage_fresh(struct tw_durable *set, struct twi_durable_timer *timer,
 	if (entry == NULL)
 		return false;
 	timer->id.place = place_of(timer->due_ns);
-	/* Must come first, because after the next step another thread may free the timer. */
+	/* Must come before the put, because then another thread may free the timer. */
 	if (ret_id != NULL)
 		*ret_id = timer->id;
 	count(set->fresh_lanes);
@@ -178,7 +178,7 @@ static bool stage_fresh(struct tw_durable *set, struct twi_durable_timer *timer,
 
 /*
  * Stages a timer that callers find at once. If `soon_ns` is not NULL, the timer is due soon, and
- * this is the present time on its clock.
+ * *soon_ns is the present time on the clock of its kind.
  */
 static int stage_known(struct tw_durable *set, struct twi_durable_timer *timer,
 		       const struct tw_durable_spec *spec, struct tw_durable_id *ret_id,

@@ -60,7 +60,7 @@ enum twi_item_type {
 	TWI_ITEM_REVIVE,
 	TWI_ITEM_DROP,
 	TWI_ITEM_RESUME,
-	TWI_ITEM_FLUSH, /* from here on, a thread waits for the answer */
+	TWI_ITEM_FLUSH, /* for this request and those below, the caller waits */
 	TWI_ITEM_FIND,
 	TWI_ITEM_FIND_KEY,
 	TWI_ITEM_DEAD,
@@ -125,10 +125,10 @@ struct twi_durable_timer {
 	bool confirm;            /* its start must be stored before it runs */
 	bool armed;              /* the engine has a timeout that may still come; see `handle` */
 	bool started;            /* the store knows that this attempt has begun */
-	bool slotted, hashed;    /* which tables have it */
+	bool slotted, hashed;    /* whether it is in `slots`, and in `hash`, of the set */
 	/* the store did not take the timer: another has its key, or there is no space */
 	bool refused;
-	bool spent; /* too many starts: it must end without a run */
+	bool spent; /* it must end without a run: spent() in keep.c says why */
 	bool gone;
 	uint32_t moving; /* how often this batch moves it; if not 0, the I/O thread holds it */
 	uint8_t on;      /* an enum twi_list */
@@ -173,7 +173,8 @@ struct twi_linger {
 
 struct twi_lane {
 	/*
-	 * [atomic] The next serial. If it is a multiple of the chunk, the lane has no serial left.
+	 * [atomic] The next serial. If it is a multiple of TWI_DURABLE_CHUNK, the lane has no serial
+	 * left.
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t next;
 	_Atomic uint64_t scheduled; /* [atomic] how many timers its threads have scheduled */

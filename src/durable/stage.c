@@ -48,7 +48,7 @@ void twi_stage_note(struct tw_durable *set, int64_t bytes, bool urgent)
 	if (urgent)
 		/* E103: must come before the load of `asleep`, too. */
 		twi_store_seq_cst(&set->urgent, 1);
-	asleep = twi_load_seq_cst(&set->asleep); /* E103: as above */
+	asleep = twi_load_seq_cst(&set->asleep); /* E103 */
 	if (TWI_UNLIKELY(asleep == TWI_ASLEEP_IDLE || (urgent && asleep != TWI_AWAKE)))
 		twi_stage_wake(set);
 }
@@ -87,7 +87,7 @@ void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_n
 		work = true;
 	if (!work)
 		(void)twi_futex_wait(&set->asleep, (uint32_t)how, until_ns);
-	/* RELAXED: a wake-up that comes late does no harm. */
+	/* RELAXED: a caller that still reads the old value only wakes this thread in vain. */
 	twi_store_relaxed(&set->asleep, TWI_AWAKE);
 }
 
@@ -98,7 +98,7 @@ uint32_t twi_lane_number(void)
 	static _Thread_local uint32_t number; /* 1 + the lane, or 0 if the thread has none yet */
 
 	if (number == 0) {
-		/* RELAXED: only a number. */
+		/* RELAXED: the number only chooses a lane, and publishes nothing. */
 		number = twi_fetch_add_relaxed(&lanes_given, 1) % TWI_DURABLE_LANES + 1;
 	}
 	return number - 1;
@@ -137,7 +137,7 @@ bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 	uint64_t first;
 
 	while (next % TWI_DURABLE_CHUNK != 0) {
-		/* RELAXED: as above. */
+		/* RELAXED: a serial publishes nothing; the swap makes it unique. */
 		if (twi_cas_relaxed(lane, &next, next + 1)) {
 			*ret_serial = next;
 			return true;
@@ -146,8 +146,8 @@ bool twi_serial_take(struct tw_durable *set, uint64_t *ret_serial)
 	if (!twi_serial_chunk(set, &first))
 		return false;
 	/*
-	 * RELAXED: only a number. If another thread has refilled the lane, the rest of this chunk
-	 * stays unused.
+	 * RELAXED: a serial publishes nothing. If another thread has refilled the lane, the rest of
+	 * this chunk stays unused.
 	 */
 	(void)twi_cas_relaxed(lane, &next, first + 1);
 	*ret_serial = first;
@@ -176,7 +176,7 @@ void twi_slot_clear(struct tw_durable *set, struct twi_durable_timer *timer)
 		return;
 	timer->slotted = false;
 	/*
-	 * E102: a caller that does not find the timer here finds it in the other table, if it is
+	 * E102: a caller that does not find the timer here finds it in the hash table, if it is
 	 * stored.
 	 */
 	twi_store_release(&set->slots[timer->id.serial & set->slot_mask], NULL);

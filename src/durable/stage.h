@@ -6,8 +6,8 @@
 #include "durable/set.h"
 
 /*
- * Pushes an item that is not in the queue. Wakes the I/O thread if it is idle. If `urgent`, also
- * ends its wait for the window.
+ * Pushes an item that is not in the queue, and that counts as `bytes` there. Wakes the I/O thread
+ * if it is idle. If `urgent`, also ends its wait for the window.
  */
 void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent);
 /* As twi_stage, but the caller has put the item where the I/O thread finds it. */

@@ -3,9 +3,9 @@
  * [io] Takes all staged items, in their order, and makes operations of them.
  *
  * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
- * The link of an item is read before the item is handled, because then its timer may be pushed
- * again. A timer whose kind lingers waits for a later step, still STAGED. If a request must wait
- * for a callback, it and the items behind it are the first of the next step.
+ * The link of an item is read before the item is handled, because from then on its timer may be
+ * pushed again. A timer whose kind lingers waits for a later step, still STAGED. If a request must
+ * wait for a callback, it and the items behind it are the first of the next step.
  */
 #include "durable/take.h"
 
@@ -49,8 +49,8 @@ static bool near(const struct tw_durable *set, const struct twi_durable_timer *t
 }
 
 /*
- * Adds the PUT of a new timer. If `settled`, the timer stays in use after the commit, and is
- * settled then.
+ * Adds the PUT of a new timer. `started`: its run has begun. If `settled`, the timer stays in use
+ * after the commit, and is settled then.
  */
 static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t attempt,
 		bool started, bool settled)
@@ -109,8 +109,8 @@ static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 	int64_t delay_ns;
 
 	/*
-	 * After a crash each start is stored before its run. This run has ended, so the start of
-	 * the next run is stored first only if the kind runs at most once.
+	 * `confirm` may be set only because the timer was loaded after a crash. This run has ended,
+	 * so the start of the next one is stored first only if the kind runs at most once.
 	 */
 	timer->confirm = (timer->kind->user->flags & TW_DURABLE_KIND_AT_MOST_ONCE) != 0;
 	twi_store_relaxed(&timer->attempt, result == TWI_RESULT_NEXT ? 0 : attempt);
@@ -371,7 +371,7 @@ static void lingers_drop(struct tw_durable *set)
 	}
 }
 
-/* RELAXED, all: flags, and a number that this thread alone changes. */
+/* RELAXED, all: only this thread changes the bytes, and a later step looks at `closing` again. */
 static bool lingers_due(struct tw_durable *set)
 {
 	int64_t most = (int64_t)(set->options.staged_bytes_max / 2);

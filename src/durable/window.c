@@ -229,7 +229,10 @@ int64_t twi_window_wait_ns(struct tw_durable *set)
 	return other_ns < wait_ns ? other_ns : wait_ns;
 }
 
-/* RELAXED, all loads: a serial is a number, and no other data is read because of it (stage.c). */
+/*
+ * RELAXED, all loads: only this thread changes the end, and an old `serial_next` only delays the
+ * reservation.
+ */
 int twi_window_reserve(struct tw_durable *set)
 {
 	const struct tw_durable_store *store = &set->options.store;

@@ -16,7 +16,7 @@
  *     WAITING   ENDED     a canceller                LIN of a cancel (result CANCELLED)
  *     RUNNING   ENDED     the engine's callback      the run has a result
  *     RUNNING   PENDING   the engine's callback      the result comes later
- *     RUNNING   (result)  tw_durable_complete        the result comes before the callback returns
+ *     RUNNING   RUNNING   tw_durable_complete        sets the result before the callback returns
  *     PENDING   ENDED     tw_durable_complete        LIN of a completion
  *     ENDED     WAITING   the I/O thread             it runs again
  *
@@ -127,7 +127,8 @@ static inline bool twi_durable_hold(_Atomic uint64_t *word)
 
 /*
  * Makes a HELD timer WAITING, RUNNING or ENDED, for its holder, with these flags instead of `due`
- * and `confirmed`. Returns true if `attend` is set and the caller must push the timer.
+ * and `confirmed`. `attend`: the I/O thread must look at the timer. Returns true if the caller must
+ * push it for that.
  */
 static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_state state,
 				      uint64_t flags, bool attend)
@@ -146,9 +147,10 @@ static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_s
 }
 
 /*
- * Makes a timer of a shared store RUNNING, for its holder. Returns false if the store must be asked
- * first: the I/O thread has taken the timer, so the store knows it, or will know it. If the I/O
- * thread takes the timer after this step, it finds it running, and stores it as started.
+ * Makes a timer of a shared store RUNNING, for its holder. `asked`: the store has confirmed the
+ * start. If it has not, returns false for a timer that is no longer STAGED: the store knows it or
+ * will know it, and must be asked first. If the I/O thread takes the timer after this step, it
+ * finds it running, and stores it as started.
  */
 static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 {

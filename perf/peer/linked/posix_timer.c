@@ -4,7 +4,7 @@
  * for these signals.
  *
  * Each timer reserves a queued signal. The system limits their number, so a million timers are not
- * possible. As with timerfd, a cancel came before the expiry if the timer had time left.
+ * possible. A cancel counts as successful if the timer had time left (timerfd.c).
  */
 #include <signal.h>
 #include <time.h>

@@ -4,7 +4,7 @@
  * epoll set.
  *
  * The system limits open files, so neither a million timers nor millions that fire are possible. A
- * cancel came before the expiry if the timer had time left. That is right only for timers that are
+ * cancel counts as successful if the timer had time left. That is right only for timers that are
  * not about to fire. Here they have 30 s left.
  */
 typedef struct timerfd_timer {

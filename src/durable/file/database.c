@@ -246,8 +246,8 @@ static void ended(struct twi_database *database)
 }
 
 /*
- * Freezes the connection if another one has written since the last look. Inside a transaction the
- * answer does not change. Returns 0, -ESTALE or an error.
+ * Freezes the connection if another connection has written since the last check. Inside a
+ * transaction the answer does not change. Returns 0, -ESTALE or an error.
  */
 static int foreign_check(struct twi_database *database)
 {

@@ -70,7 +70,7 @@ struct twi_database {
 	/* a negative errno value if the connection must not write any more, otherwise 0 */
 	int frozen;
 	uint64_t pages; /* pages written to the log since the last checkpoint */
-	/* Pages of the log at that checkpoint, if a reader kept the log from starting again. */
+	/* pages of the log at the last checkpoint, if a reader kept the log from starting again */
 	uint64_t pages_kept;
 	bool unsynced; /* the commit of the running transaction does not sync */
 };

@@ -2,11 +2,11 @@
 /*
  * Noted ends: timers that have ended, and whose rows are deleted later.
  *
- * Timers end in the order of their deadlines, but the rows of a bucket are sorted by serial. So
- * each end would change another page. Instead, the end is appended to the table `ended`, where ends
- * that follow each other share pages. When a bucket is long past, its rows are deleted in the order
- * of the file, and then its ends. Until then the row stays in the table `timer`, but the timer
- * counts as gone.
+ * Timers end in the order of their deadlines, but the rows of a bucket are sorted by serial. If an
+ * end deleted its row at once, nearly each end would change another page. Instead, the end is
+ * appended to the table `ended`, where ends that follow each other share pages. When a bucket is
+ * long past, its rows are deleted in the order of the file, and then its ends. Until then the row
+ * stays in the table `timer`, but the timer counts as gone.
  *
  * An end is noted only if the timer has no key, lies in the bucket that its id names, and is not in
  * the inbox (the table of new rows that wait for their buckets). All noted ends are in memory, in a
@@ -77,8 +77,8 @@ int twi_ends_settle(struct twi_ends *ends, int64_t place, int64_t serial);
 /* Returns whether a bucket with noted ends is long past. */
 bool twi_ends_cold(const struct twi_ends *ends);
 /*
- * Deletes some rows of such a bucket, in a transaction of its own, which does not sync, like a
- * slice of the inbox.
+ * Deletes some rows of a bucket that is long past, in a transaction of its own. Its commit does not
+ * sync: if a power loss undoes it, the rows and their noted ends are there again.
  */
 int twi_ends_slice(struct twi_ends *ends);
 

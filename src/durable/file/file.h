@@ -31,6 +31,7 @@ struct twi_file {
  * must be called.
  */
 int twi_file_open(struct twi_file *file, const char *path);
+/* Closes a store. `clean`: marks the file as closed by its process, unless it is frozen. */
 void twi_file_close(struct twi_file *file, bool clean);
 
 /*

@@ -49,7 +49,7 @@ bool twi_mark_before(const struct twi_mark *mark, const struct twi_mark *other);
 /* Compares two marks in that order, for qsort(). */
 int twi_mark_compare(const void *one, const void *other);
 
-/* Returns a plan of the bucket that has all its timers behind `after`, or NULL. */
+/* Returns the plan of a bucket, if it begins at `after` or before, otherwise NULL. */
 struct twi_plan *twi_plan_find(struct twi_plans *plans, int64_t bucket,
 			       const struct twi_mark *after);
 /*

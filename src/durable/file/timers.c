@@ -199,9 +199,9 @@ static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 }
 
 /*
- * Returns whether any timer or dead letter may have the id of a new row. If not, the query is
- * spared: it costs half as much as the insert, and most ids are new. If a row with this id lies in
- * the bucket of its id, the insert itself finds it.
+ * Returns whether a query must look for a timer or dead letter with the id of a new row. It costs
+ * half as much as the insert, and most ids are new. `elsewhere`: the new row does not go to the
+ * bucket of its id. Otherwise the insert itself finds a row with this id in that bucket.
  */
 static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool elsewhere)
 {

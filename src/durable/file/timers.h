@@ -57,7 +57,10 @@ void twi_timers_done(struct twi_timers *timers);
 /* Reads the bounds of the inbox and the noted ends again. Must be called after a rollback. */
 int twi_timers_refresh(struct twi_timers *timers);
 
-/* Puts a new row. Returns 0 if done, 1 if a timer or a dead letter has its id, or an error. */
+/*
+ * Puts a new row: into the inbox, if `inbox` and the timer has not moved. Returns 0 if done, 1 if a
+ * timer or a dead letter has its id, or an error.
+ */
 int twi_timers_put(struct twi_timers *timers, const struct tw_durable_row *row, bool inbox);
 /*
  * Finds a timer. Returns 1 and the row, 0 if there is none, or an error. The row's bytes stay until

@@ -8,9 +8,15 @@
 #include <stdlib.h>
 
 enum {
-	/* If other threads are faster so often, the timer is staged in the other way. */
+	/*
+	 * After so many chunks that were not free, the caller stages its timer by the queue
+	 * (schedule.c).
+	 */
 	CHUNK_TRIES = 4,
-	/* The scheduler prefetches this many entries ahead: the I/O thread has read their lines. */
+	/*
+	 * The scheduler prefetches the entry so many serials ahead, because its cache line is in
+	 * the cache of the I/O thread.
+	 */
 	AHEAD = 8,
 	ENTRIES_LEAST = 64 * TWI_DURABLE_CHUNK,
 	ENTRIES_MOST = 2048 * TWI_DURABLE_CHUNK,
@@ -77,7 +83,10 @@ static struct twi_fresh_chunk *chunk_claim(struct tw_durable *set, uint64_t *ret
 	return NULL;
 }
 
-/* Gives a lane a new chunk, and takes its first serial. `seen`: the lane's last serial. */
+/*
+ * Gives a lane a new chunk, and takes its first serial. `seen`: the lane's `next`, as the caller
+ * has read it.
+ */
 static bool lane_fill(struct tw_durable *set, uint32_t lane, uint64_t seen, uint64_t *ret_serial)
 {
 	struct twi_fresh_chunk *chunk = chunk_claim(set, ret_serial);
@@ -185,8 +194,9 @@ static uint64_t first_bits(uint64_t count)
 }
 
 /*
- * Returns the entries that this thread has not seen, one bit for each. RELAXED, all: if a caller
- * flushes, its push orders the lane's number after the serials that it has taken before.
+ * Returns the entries that this thread has not seen, one bit for each. RELAXED, all: a later step
+ * finds what this one misses. A flush misses no serial that its caller took before: the push of its
+ * request publishes the lane's number.
  */
 static uint64_t unseen(struct tw_durable *set, const struct twi_fresh_chunk *chunk)
 {
@@ -194,8 +204,9 @@ static uint64_t unseen(struct tw_durable *set, const struct twi_fresh_chunk *chu
 	uint64_t first = twi_load_relaxed(&chunk->first);
 
 	/*
-	 * If the lane has left the chunk, all its serials may be in use. If the lane has not got it
-	 * yet, none is, or `next` is so small that this thread looks at all entries in vain.
+	 * If the lane takes serials of this chunk, those before `next` are in use. If `next` is beyond
+	 * the chunk, all may be. If it is before the chunk, the difference wraps, and this thread looks
+	 * at all entries in vain.
 	 */
 	return first_bits(next - first) & ~chunk->seen;
 }

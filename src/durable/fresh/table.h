@@ -12,9 +12,9 @@
  * contains the serial: a word of another serial counts as empty.
  *
  *     from      to        by             when
- *     (empty)   FRESH     the scheduler  the timer is complete
- *     FRESH     ABSORBED  a canceller    LIN of its cancel; the timer belongs to the canceller
- *     FRESH     TAKEN     the I/O thread the timer goes the way of the others (stage.h, word.h)
+ *     (empty)   STAGED    the scheduler  the timer is complete
+ *     STAGED    ABSORBED  a canceller    LIN of its cancel; the timer belongs to the canceller
+ *     STAGED    TAKEN     the I/O thread the timer enters a table of stage.h
  *
  * The memory of the chunks stays until the set is freed. So a canceller with an old id may read an
  * entry that has got another serial; then its swap fails.

@@ -16,7 +16,10 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* Waits until there is something to read, or to write. Returns false if the time is over. */
+/*
+ * Waits until there is something to read or, if `writes`, until a write is possible. Returns false
+ * if the time is over.
+ */
 static bool wait_once(PGconn *connection, bool writes, int64_t until_ns)
 {
 	struct pollfd file = {.fd = PQsocket(connection),

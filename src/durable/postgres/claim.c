@@ -2,9 +2,9 @@
 /*
  * Claims. If a claim was cut off, the next one continues at the deadline of its last row. At least
  * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
- * made rows with earlier deadlines. If that takes long, looks find such rows instead (look.c).
- * After a new connection the session's rows are read, because the reply to a claim may have been
- * lost.
+ * made rows with earlier deadlines. If such a claim takes long, looks find those rows instead
+ * (look.c). After a new connection the session's rows are read, because the reply to a claim may
+ * have been lost.
  */
 #include "durable/postgres/store.h"
 
@@ -98,7 +98,10 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 	return error;
 }
 
-/* Records where the next claim begins, and when it is made. */
+/*
+ * Records where the next claim begins, and when it is made. `anew`: this claim began at the first
+ * deadline or at the recent rows.
+ */
 static void next_claim(struct twi_postgres *store, const PGresult *result, bool anew, size_t max)
 {
 	int count = PQntuples(result);

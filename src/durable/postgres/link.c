@@ -268,8 +268,8 @@ void twi_link_beat_wait(struct twi_link *link)
 }
 
 /*
- * Waits once, until there is something to read or to write, or the next heartbeat is due. Returns
- * false if the time is over.
+ * Waits once, until there is something to read, or a write is possible (if `writes`), or the next
+ * heartbeat is due. Returns false if the time is over.
  */
 static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
 {
@@ -316,7 +316,7 @@ static PGresult *reply(struct twi_link *link, int64_t until_ns, int *ret_error)
 
 static int64_t deadline(const struct twi_link *link)
 {
-	/* The server ends the statement a quarter of a second earlier. */
+	/* The server itself ends the statement a quarter of a second before this deadline. */
 	return twi_link_now_ns() + link->session_ns / 4 + SECOND / 4;
 }
 

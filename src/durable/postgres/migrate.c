@@ -28,8 +28,8 @@ static void line_write(const char *line, const char *schema, tw_durable_postgres
 }
 
 /*
- * Writes lines, with the name of the schema instead of its mark. Stops before the line `end`, which
- * may be NULL. The line "-- @functions@" stands for the lines of functions.sql.
+ * Writes lines, with the name of the schema instead of "@schema@". Stops before the line `end`,
+ * which may be NULL. The line "-- @functions@" stands for the lines of functions.sql.
  */
 static void script_write(const char *const *lines, const char *const *end, const char *schema,
 			 tw_durable_postgres_write *write, void *context)

@@ -51,7 +51,8 @@ static int softened(struct twi_postgres *store, int error)
 }
 
 /*
- * Runs a query, and gives its rows. Returns 1 if there is no row, 0 if there are some, or an error.
+ * Runs a query, and gives its rows. `dead`: they are dead letters. Returns 1 if there is no row, 0
+ * if there are some, or an error.
  */
 static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool dead,
 		     tw_durable_give *give, void *to)

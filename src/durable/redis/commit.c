@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit is one script. A commit with many operations is sent as several scripts, its parts,
+ * A commit is sent as one script or, if it has many operations, as several: its parts. All are sent
  * before the first reply is read. Each part is a batch with a number of its own, so no part is done
  * if an earlier one was not. A part that is done stays done. The set repeats a commit until it has
  * an answer, and then only the remaining parts are sent again.
@@ -169,8 +169,8 @@ static int part_read(const struct commit *commit, int64_t until_ns)
 }
 
 /*
- * Sends the remaining parts, and reads the replies. The first error counts, because no part after
- * it was done.
+ * Sends the remaining parts, and reads the replies. `by_text`: sends the script's text, not its
+ * hash. The first error counts, because no part after it was done.
  */
 static int parts_do(struct commit *commit, bool by_text)
 {

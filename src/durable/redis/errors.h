@@ -13,7 +13,7 @@ struct twi_redis_notice {
 #define TWI_REDIS_NO_SCRIPT (-ENOEXEC)
 
 /*
- * Returns the code for an error reply of the server. After each of them nothing was done:
+ * Returns the code for an error reply of the server. After each code nothing was done:
  *
  *     -ESTALE   the session is over
  *     -ENOENT   the server was emptied

@@ -357,8 +357,8 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
 }
 
 /*
- * Waits once, until there is something to read or to write, or the next heartbeat is due. Returns
- * false if the time is over.
+ * Waits once, until there is something to read, or a write is possible (if `writes`), or the next
+ * heartbeat is due. Returns false if the time is over.
  */
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {

@@ -27,8 +27,8 @@ static void place_add(struct twi_arguments *arguments, struct tw_durable_id id)
 }
 
 /*
- * Gives a timer, or its dead letter. If `place` is not NULL, the row must have it. Returns 1 if
- * there is no such row.
+ * Gives a timer, or its dead letter. If `place` is not NULL, the row's id must have this place.
+ * Returns 1 if there is no such row.
  */
 static int row_give(struct twi_redis *store, const char *serial, redisReply *const *row,
 		    tw_durable_give *give, void *to, const uint64_t *place)

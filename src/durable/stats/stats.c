@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <tickwheel/fork.h>
 
-/* RELAXED: flags, each on its own. */
+/* RELAXED: the flags need not be of one moment. */
 static uint64_t paused_kinds(const struct tw_durable *set)
 {
 	uint64_t count = 0;
@@ -18,7 +18,7 @@ static uint64_t paused_kinds(const struct tw_durable *set)
 	return count;
 }
 
-/* RELAXED, all: counters, each on its own. */
+/* RELAXED, all: the counters need not be of one moment. */
 static uint64_t scheduled(const struct tw_durable *set)
 {
 	uint64_t count = 0;
@@ -29,7 +29,7 @@ static uint64_t scheduled(const struct tw_durable *set)
 	return count;
 }
 
-/* RELAXED, all: each counter is a number of its own. */
+/* RELAXED, all: the counters need not be of one moment. */
 int tw_durable_stats_get(struct tw_durable *durable, struct tw_durable_stats *ret_stats,
 			 size_t size)
 {

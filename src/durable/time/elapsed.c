@@ -68,7 +68,8 @@ static bool sane(const struct tw_durable_clock *clock)
 
 /*
  * Returns the wall clock minus CLOCK_BOOTTIME, at one moment. If this thread is interrupted between
- * the two readings, the distance is wrong for the whole boot. That only harms the order of lists.
+ * the readings in each try, the distance is wrong for the whole boot. That only harms the order of
+ * lists.
  */
 static int64_t distance(struct tw_durable *set)
 {

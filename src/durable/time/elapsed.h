@@ -15,8 +15,8 @@
 #include "durable/set.h"
 
 /*
- * Returns the time of the system's clock CLOCK_BOOTTIME, or the name of its boot, or "" if that
- * cannot be read.
+ * Return the time of CLOCK_BOOTTIME, and the name of the system's boot. The name is "" if it cannot
+ * be read.
  */
 int64_t twi_elapsed_system_ns(void *context);
 void twi_elapsed_system_boot(char *ret, size_t size);

@@ -166,7 +166,7 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 	char *text = sqlite3_mprintf("VACUUM INTO %Q", copy);
 	int result = text == NULL ? -ENOMEM : 0;
 
-	/* The copy is of a moment of its own, so the read transaction must end first. */
+	/* The read transaction must end first, because VACUUM cannot run inside a transaction. */
 	twi_database_end_read(&file->database);
 	if (result == 0)
 		result = twi_database_execute(&file->database, text);
@@ -177,8 +177,8 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 int twi_tool_backup(struct twi_tool_file *file, const char *copy)
 {
 	/*
-	 * SQLite accepts an empty file. It is made here with mode 0600, so that no other user can
-	 * read the copy meanwhile.
+	 * Makes the copy as an empty file, which SQLite accepts, with mode 0600. So no other user
+	 * can read the copy meanwhile.
 	 */
 	int result = twi_tool_new(copy);
 	int fd = result == 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;

@@ -63,7 +63,7 @@ struct disk *disk_create(void);
 void disk_destroy(struct disk *disk);
 /* Returns a store on this disk, for the next opening. */
 struct tw_durable_store disk_store(struct disk *disk);
-/* Returns such a store without the functions that a store need not have. */
+/* Returns a store on this disk without the functions that a store need not have. */
 struct tw_durable_store disk_store_least(struct disk *disk);
 /* Cuts the disk off, as kill -9 does: no later call of the present set changes the disk. */
 void disk_cut(struct disk *disk);

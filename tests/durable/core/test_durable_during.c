@@ -159,8 +159,8 @@ static void run_it(void)
 }
 
 /*
- * Before the fix, the start of such a run was never stored. So after a crash the timer ran again
- * with the same attempt number.
+ * Before the fix, the start of a run that began during the commit was never stored. So after a
+ * crash the timer ran again with the same attempt number.
  */
 Test(durable_during, run_that_begins_during_the_commit_is_stored_as_started, .init = scene_make,
      .fini = scene_end)
@@ -294,7 +294,7 @@ Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_m
 	check_int(tw_engine_poll(scene.engine, 0), 0);
 }
 
-/* Before the fix, such a timer did not run until the next open. */
+/* Before the fix, the timer did not run until the next open. */
 Test(durable_during, moved_timer_that_could_not_be_loaded_is_loaded_later, .init = scene_make,
      .fini = scene_end)
 {
@@ -374,7 +374,7 @@ Test(durable_during, flush_in_a_run_is_a_deadlock_also_during_a_close, .init = s
 	check_int(outcome, -EDEADLK);
 }
 
-/* The time between such a deadline and now does not fit into 64 bits. */
+/* The time between the earliest deadline and now does not fit into 64 bits. */
 Test(durable_during, deadlines_before_all_times, .init = scene_make, .fini = scene_end)
 {
 	struct tw_durable_spec spec = {

@@ -197,8 +197,8 @@ Test(durable_elapsed, a_step_that_holds_others_does_not_hold_it, .init = setup, 
 	check_int(scene.run_count, 2);
 	check_last_run(10 * MINUTE);
 	/*
-	 * After such a step, the set does not run the timers of the wall clock until it is resumed.
-	 * It does not store the clock before that.
+	 * After a step of two days, the set runs no timers of the wall clock, and stores no clock,
+	 * until it is resumed.
 	 */
 	check_int(scene.disk->clocks, 1);
 	check_int(tw_durable_resume(scene.set, NULL), 0);

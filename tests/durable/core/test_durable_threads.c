@@ -98,7 +98,7 @@ static void close_all(void)
 	disk_destroy(disk);
 }
 
-/* Returns the kind for a timer. Timers with a short delay are of all kinds. */
+/* Returns the kind for a timer. Timers with a delay below a second are of each kind in turn. */
 static const struct tw_durable_kind *kind_for(unsigned long number, int64_t delay_ns)
 {
 	if (delay_ns >= TW_S(1) || number % 2 == 0)

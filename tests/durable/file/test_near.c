@@ -215,7 +215,8 @@ static bool before(const struct tw_durable_row *row, const struct tw_durable_row
 }
 
 /*
- * Finds the row that follows `last` in the model. Returns false if there is none up to `until_ns`.
+ * Sets *last to the row that follows it in the model, or to the first row if not `begun`. Returns
+ * false if there is none up to `until_ns`.
  */
 static bool model_next(const struct walk *walk, int64_t until_ns, struct tw_durable_row *last,
 		       bool begun)

@@ -77,8 +77,8 @@ Test(looks, a_claim_does_not_wait_for_a_look, .init = bench_make, .fini = bench_
 }
 
 /*
- * Rows are recent if their deadlines are later than `ahead` before now. Only a look finds older
- * ones.
+ * Rows are recent if their deadlines passed less than half a session ago: 5 s. Only a look finds
+ * older ones.
  */
 Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = bench_end,
      .timeout = 60)
@@ -100,7 +100,7 @@ Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = b
 	check_true(store_of(0)->look.found == NULL);
 }
 
-/* Rows whose deadlines have passed by less than `ahead` are still recent. */
+/* Rows whose deadlines passed less than half a session ago (5 s) are still recent. */
 Test(looks, a_row_that_is_committed_a_little_late_needs_no_look, .init = bench_make,
      .fini = bench_end, .timeout = 60)
 {
@@ -255,7 +255,7 @@ Test(looks, looks_end_when_none_is_slow, .init = bench_make, .fini = bench_end, 
 {
 	bench_open(0);
 	looks_begin(0);
-	/* A look may be slow, because the machine is busy. */
+	/* If a look is slow because the machine is busy, another one follows. */
 	while (store_of(0)->look.connection != NULL) {
 		store_of(0)->look.at_ns = store_of(0)->look.slow_ns = 0;
 		bench_beat(0);

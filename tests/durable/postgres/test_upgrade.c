@@ -121,7 +121,7 @@ static int old_end(int serial)
 	return old_batch(text);
 }
 
-/* Ends a run in a transaction, with the number of the session as fence. Returns whether it was. */
+/* Ends a run as a user does in a transaction. Returns false if the server refuses the fence. */
 static bool old_finish(long long serial, long long fence)
 {
 	char text[160];
@@ -201,13 +201,13 @@ Test(upgrade, old_claims_are_confirmed_and_ended, .init = scene_make, .fini = sc
 	check_int(old_start(4), 0);
 	check_int(old_end(1), 0);
 	check_int(old_end(3), 0);
-	/* The fence of a run is the number of its session, whether it began before or after. */
+	/* The fence is the session's number, for runs from before the upgrade and from after it. */
 	before = old.session;
 	check_true(!old_finish(2, before - 1) && !old_finish(4, before - 1));
 	check_true(old_finish(2, before) && old_finish(4, before));
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE session <> 0"), 2);
-	/* The new process takes all others, and each run has one end. */
+	/* The new process claims all timers that the old one has not claimed. Each run ends once. */
 	bench_open(0);
 	check_int(bench_claim(0), KEPT - 6);
 	bench_pass(SECOND);
@@ -222,7 +222,7 @@ Test(upgrade, old_claims_are_confirmed_and_ended, .init = scene_make, .fini = sc
 	check_int(bench_sql("SELECT count(*) FROM @.timer"), KEPT - 5);
 }
 
-/* What version 1 knew of attempts that did not end is not lost. */
+/* An attempt that began in version 1 and did not end stays marked after the upgrade. */
 Test(upgrade, attempts_of_dead_processes_stay_open, .init = scene_make, .fini = scene_end,
      .timeout = 120)
 {
@@ -238,7 +238,7 @@ Test(upgrade, attempts_of_dead_processes_stay_open, .init = scene_make, .fini = 
 	old_do(text, NULL);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE open AND fence > 0"), 2);
-	/* A process of version 1 leaves them, because it could not keep the mark. */
+	/* A process of version 1 does not claim the two, because it could not keep their marks. */
 	old_session_begin();
 	check_int(old_claim(KEPT), KEPT - 2);
 	bench_open(0);
@@ -296,9 +296,9 @@ static void blocked_wait(PGconn *connection, const char *table)
 }
 
 /*
- * Sends a statement of version 1 that waits for a table until the upgrade has ended. Before that a
- * claim reads the columns, so that the statement waits for the table of sessions. Returns its SQL
- * state.
+ * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If that is the
+ * table of sessions, a claim reads the columns of the timers first; otherwise the statement would
+ * wait for those. *ret_state: the statement's SQL state.
  */
 static void during_upgrade(const char *text, const char *table, char ret_state[6])
 {
@@ -327,8 +327,8 @@ static void during_upgrade(const char *text, const char *table, char ret_state[6
 }
 
 /*
- * A process that has claimed before knows the columns, and waits in the claim. Without the first
- * step the claim would fail with 42804, which ends the process.
+ * A process that has claimed before knows the columns, and waits inside the claim. Without step 1
+ * of the upgrade the claim would fail with SQL state 42804, which ends the process.
  */
 Test(upgrade, an_old_claim_that_waits_is_sent_again, .init = scene_make, .fini = scene_end,
      .timeout = 120)
@@ -343,7 +343,7 @@ Test(upgrade, an_old_claim_that_waits_is_sent_again, .init = scene_make, .fini =
 	check_int(old_claim(4), 4);
 }
 
-/* The first claim of a connection reads the columns, and waits for that. */
+/* The first claim of a connection waits while it reads the columns, so it finds the new ones. */
 Test(upgrade, an_old_claim_that_waits_for_the_columns_is_done, .init = scene_make,
      .fini = scene_end, .timeout = 120)
 {
@@ -390,7 +390,7 @@ Test(upgrade, an_upgrade_that_waits_holds_no_process_up, .init = scene_make, .fi
 	check_int(PQsendQuery(by, last), 1);
 	for (int i = 0; i < 2; i++) {
 		blocked_wait(by, "timer");
-		/* It waits until the upgrade has given its locks up. */
+		/* The claim waits until the upgrade gives its locks up, after half a second. */
 		check_int(old_claim(1), 1);
 	}
 	check_int(bench_sql("SELECT version FROM @.meta"), 1);
@@ -482,7 +482,7 @@ Test(upgrade, a_role_that_does_not_own_the_schema_is_refused, .init = scene_make
 	bench_sql("DROP OWNED BY @_guest; DROP ROLE @_guest");
 }
 
-/* Compares with a new schema: columns, indexes, functions. Only version 1 calls the others. */
+/* Compares columns, indexes and functions, without the functions that only version 1 calls. */
 Test(upgrade, an_upgraded_schema_is_as_a_new_one, .init = scene_make, .fini = scene_end,
      .timeout = 120)
 {

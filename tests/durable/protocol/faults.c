@@ -38,7 +38,7 @@ static void leave_over(struct process *process, enum phase phase)
 	process->orphan_session = process->session;
 }
 
-/* Breaks a connection between two requests, which does no harm. */
+/* Breaks a connection. Between two requests that does no harm, so nothing changes. */
 static void cut(struct process *process)
 {
 	if (process->request.phase == PHASE_NONE)

@@ -97,8 +97,8 @@ static void orphans_end(struct state *state)
 }
 
 /*
- * Lowers all fences alike. They are compared only with each other, and those of a deleted row are
- * not compared at all.
+ * Lowers the fences of each timer alike. They are compared only with each other, and that of a
+ * deleted row is not compared at all.
  */
 static void fences_lower(struct state *state)
 {

@@ -97,8 +97,8 @@ static void op_unknown(struct memory *memory, enum op op)
 }
 
 /*
- * Handles an operation that was certainly not done. The next session sends it again, if the server
- * does not have the row.
+ * Handles an operation that was certainly not done. The next session sends a PUT, an END or a
+ * cancel again, but not the PUT of a timer whose run has ended. Other operations count as unknown.
  */
 static void op_refused(struct memory *memory, enum op op)
 {

@@ -66,7 +66,7 @@ struct steps {
 struct state *steps_add(struct steps *steps, enum step step, int actor, int timer);
 
 /*
- * Lists all steps from a state. The state that a step leads to names the property that it breaks.
+ * Lists all steps from a state. If a step breaks a property, the state after it names the property.
  */
 void steps_of(const struct state *from, struct steps *steps);
 

@@ -139,7 +139,7 @@ Test(set, large_payloads_come_in_several_batches, .init = setup, .fini = teardow
 	for (int i = 0; i < COUNT; i++)
 		check_int(tw_durable_schedule(set, &spec, &id), 0);
 	check_int(tw_durable_flush(set, TW_NEVER), 0);
-	/* The set's thread updates its counters at the end of its turn. */
+	/* The I/O thread updates the counters at the end of its step. */
 	do {
 		check_int(tw_durable_stats_get(set, &stats, sizeof stats), 0);
 		usleep(1000);
