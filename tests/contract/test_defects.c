@@ -285,9 +285,9 @@ Test(defects, b17_second_cancel_before_transfer_is_not_done)
 }
 
 /*
- * B18, a backlog: a million timeouts of 1 ms at a tick of 100 ms. Those that were scheduled before
- * the first tick boundary must run at it, in virtual time. A transfer batch must not limit how
- * many.
+ * Defect B18, a backlog: a million timeouts of 1 ms at a tick of 100 ms. Those that were scheduled
+ * before the first tick boundary must run at it, in virtual time. The size of a transfer batch
+ * must not limit their number.
  */
 Test(defects, b18_a_million_run_in_one_tick)
 {

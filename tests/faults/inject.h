@@ -68,7 +68,8 @@ bool inject_malloc_possible(void);
 /* Arms a fault for all calls from the first on. */
 void inject_all(enum inject_kind kind);
 
-/* Disarms a fault. Used by plans, whose context is one of inject_fault. */
+/* Functions for a tour plan whose `context` is an element of inject_fault: they disarm that fault,
+ * and return how many calls it has hit. */
 void inject_disarm(void *fault);
 long long inject_hits(void *fault);
 

@@ -95,7 +95,7 @@ static void close_it(const char *what)
 	printf("%s\n", what);
 }
 
-/* Waits until the value has reached `target`. Returns false if it does not. */
+/* Waits until the value has reached `target`. Returns false after PATIENCE_MS. */
 static bool comes(uint64_t (*value)(void), uint64_t target)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;

@@ -284,8 +284,8 @@ static void start_in_check(uv_check_t *check)
 	check_int(uv_check_stop(check), 0);
 }
 
-/* The program's uv_check_t runs before the library's. So its call opens a bracket in the poll,
- * and the library's check must close it. */
+/* The program's uv_check_t runs before the library's, and starts a timer. This call opens a bracket
+ * (tw_loop_enter), which the library's check must close. */
 Test(uv_timer, bracket_of_a_poll_ends_with_it)
 {
 	struct scene scene;

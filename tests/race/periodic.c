@@ -6,7 +6,7 @@
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
- * callback. The chains run on the worker or on that many executor threads, which reject some.
+ * callback. The chains run on the worker or on `executors` threads, which reject some.
  * Meanwhile the engine is stopped. The two threads also have one-shot timeouts. So the same block
  * is a node at one time and a chain's extra block at another, and stale entries of the rings name
  * both.

@@ -56,7 +56,7 @@ static uint32_t *sections_rounds(void);
 
 #include "model.h"
 
-/* One per fiber. */
+/* The thread data of thread/rcu.c, one of each per fiber. */
 static struct twi_reader *reader_of[MODEL_FIBERS];
 static uint32_t depth_of[MODEL_FIBERS];
 static uint32_t rounds_of[MODEL_FIBERS];
@@ -92,7 +92,7 @@ static void fenced_open(void)
 	exit_key_made = true;
 }
 
-/* No thread gets a reader. */
+/* Opens so that no thread gets a reader. Its sections then count in `shared`. */
 static void shared_open(void)
 {
 	sections_light = true;
@@ -105,7 +105,7 @@ static void registered(void)
 	MODEL_CHECK(twi_reader_self != NULL);
 }
 
-/* The readers have their threads already, which saves steps. */
+/* Gives thread 0 its reader before the runs, which saves steps. */
 static void known_open(void)
 {
 	light_open();
