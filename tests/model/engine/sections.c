@@ -114,7 +114,7 @@ static void known_open(void)
 
 static void use(void)
 {
-	/* RELAXED: the section orders it. */
+	/* RELAXED: the section makes the writer wait until this thread has read `object`. */
 	if (!twi_load_relaxed(&hidden)) {
 		MODEL_CHECK(object == 0);
 		places[model_self()] = object;
@@ -153,7 +153,7 @@ static void reader_ends(void)
 
 static void writer(void)
 {
-	twi_store_relaxed(&hidden, true); /* RELAXED: the grace period orders it. */
+	twi_store_relaxed(&hidden, true); /* RELAXED: the grace period shows it to later sections. */
 	sections_synchronize();
 	object = -1;
 }
