@@ -154,7 +154,7 @@ void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
 /* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* Waits for the end of a flush that a stop has ended, if there is one. */
+/* If another thread was in a flush when the engine was stopped, waits until the flush has ended. */
 void play_flush_overtaken(struct play *play);
 
 /* timeout.c */

@@ -153,7 +153,8 @@ static void reader_ends(void)
 
 static void writer(void)
 {
-	twi_store_relaxed(&hidden, true); /* RELAXED: the grace period shows it to later sections. */
+	/* RELAXED: the grace period shows it to later sections. */
+	twi_store_relaxed(&hidden, true);
 	sections_synchronize();
 	object = -1;
 }
