@@ -210,7 +210,7 @@ static void flush_means_a_turn_from_its_begin(void)
 	close_it("flush waits for a turn that began after it");
 }
 
-/* Stops the worker after it has stored that the ticket is served and before it wakes the flusher. */
+/* Stops the worker after it has marked the ticket as served, and before it wakes the flusher. */
 static void flush_is_told_after_it_was_served(void)
 {
 	pthread_t flusher;

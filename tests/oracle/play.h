@@ -131,7 +131,7 @@ struct play_self {
 extern _Thread_local struct play_self play_self;
 void play_enter(struct play *play);
 void play_leave(struct play *play);
-/* Releases the baton until something changes. Fails the play if nothing changes. */
+/* Releases the baton until another thread signals a change. Fails the play if none does so. */
 void play_wait(struct play *play, const char *what);
 /* Makes another thread do the operation as the player, while the player waits. */
 typedef void play_step(struct play *play, const struct op *op);

@@ -241,7 +241,7 @@ static void both_flushed(void)
 	MODEL_CHECK(given[OLD] == done[OLD] && given[NEW] == done[NEW]);
 	MODEL_CHECK(ids[OLD].serial != ids[NEW].serial);
 	MODEL_CHECK(set.staged_bytes == 0 && !twi_fresh_timers_any(&set));
-	/* If both have taken a chunk, the one that the lane has not got is free again. */
+	/* If both threads took a chunk, only one chunk is the lane's. The other is free again. */
 	MODEL_CHECK(set.fresh_open != NULL && set.fresh_open->next == NULL);
 }
 

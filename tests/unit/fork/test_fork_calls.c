@@ -462,7 +462,7 @@ static void close_all(void)
 	check_int(tw_clock_destroy(idle_clock), 0);
 }
 
-/* The first engine that the child creates makes the library the child's. */
+/* The create takes over the library for the child. The parent's objects stay the parent's. */
 static void child_creates_first(void)
 {
 	child_need(call_create(), 0);
