@@ -79,8 +79,8 @@ static void told(struct life *life, int outcome, bool waited)
 		break;
 	case -ETIMEDOUT:
 		/*
-		 * This cancel or an earlier one has stopped the chain. The code below asks for the
-		 * outcome again.
+		 * This cancel or an earlier one has stopped the chain. The result does not say
+		 * which, so it is not counted; life_account() permits that.
 		 */
 		break;
 	default:

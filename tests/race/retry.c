@@ -248,7 +248,7 @@ static void life_cancel(struct life *life)
 		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_CANCELLED);
 		atomic_fetch_add(&cancel_done, 1);
 	}
-	/* One attempt may have been about to begin. */
+	/* One attempt that was about to begin may still begin. */
 	atomic_store(&life->last, atomic_load(&life->begun) + 1);
 	atomic_fetch_add(&operations, 1);
 }

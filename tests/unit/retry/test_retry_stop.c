@@ -45,7 +45,7 @@ static void scene_end(struct scene *scene)
 	check_int(scene->job.ended, 1);
 }
 
-/* These tests stop the engine with the task in each possible place. */
+/* The next tests stop the engine, with the task in each possible place. */
 Test(retry_stop, stop_ends_a_task_before_its_first_attempt)
 {
 	struct scene scene;
