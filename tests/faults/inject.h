@@ -16,7 +16,7 @@ enum inject_kind {
 	INJECT_MMAP,       /* mmap by libtickwheel fails with ENOMEM */
 	INJECT_THREAD,     /* pthread_create returns inject_thread_error */
 	INJECT_FUTEX_WAIT, /* a futex wait ends as inject_wait says */
-	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_wake_delay_ns later */
+	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_delay_ns later */
 	INJECT_KINDS
 };
 
