@@ -12,7 +12,7 @@
  * both.
  *
  * Allowed outcomes: each accepted chain ends exactly once. Its finaliser runs once, with the end
- * that was reported: CANCELLED if one cancel returned "done" or "stopped", HANDED_BACK if stop's
+ * that was reported: CANCELLED if one cancel returned "done" or "stopped", UNEXPIRED if stop's
  * hook got it, EXPIRED if it has run as often as asked. No two runs of a chain overlap. No run
  * begins after the finaliser, nor after a cancel that returned "done". When a wait returns, the
  * finaliser has run.
