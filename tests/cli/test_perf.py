@@ -194,7 +194,7 @@ class BadTraces(Case):
                  "-1 arm 1 5 k\n"):
       self.assertEqual(perf("replay", self.trace(text)).returncode, BAD_INPUT, text)
 
-  # Seen to fail with this defect: such a file is accepted.
+  # Seen to fail with this defect: a file whose times go backwards is accepted.
   def test_time_that_goes_backwards(self):
     path = self.trace("# recorded\n5 arm 1 100 k\n7 cancel 1\n\n6 arm 1 100 k\n8 cancel 1\n")
     said = perf("replay", path)

@@ -23,8 +23,8 @@ def share(total, index):
 
 
 def ids(*totals, skip=0):
-  """Returns count and sum of the ids that the producers give to their shares of `totals`, without the first
-  `skip` of each.
+  """Returns how many ids the producers use for `totals` timeouts, and the sum of these ids. Each producer has a
+  range of ids of its own. The first `skip` timeouts do not count. Of each number a producer has its share.
   """
   chosen = []
   for index in range(PRODUCERS):

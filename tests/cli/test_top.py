@@ -30,8 +30,8 @@ LOAD = ("--ops", "20000", "--pending", "5000", "--hold", "500", "--interval", "3
 TAKEN, GIVEN = b"\x1b[?1049h", b"\x1b[?1049l"
 HOME = b"\x1b[H"
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
-# The colours of title, headings, rates and bars, and the end of each. Whether there is an alarm depends on
-# the machine.
+# The colours of title, headings, rates and bars, and the sequence that ends a colour. The colour of an alarm is
+# not required, because only a busy machine has alarms.
 COLOURS = {b"\x1b[0;1m", b"\x1b[0;1;34m", b"\x1b[0;32m", b"\x1b[0;36;46m", b"\x1b[0m"}
 ALARM = b"\x1b[0;1;31m"
 PATIENCE_S = 60

@@ -2,7 +2,7 @@
 /*
  * The tests of Netty's own suite for its HashedWheelTimer. They use its numbers, in virtual time.
  *
- * Seen to fail with this defect: a deadline overflows (b15).
+ * Seen to fail with this defect: a deadline overflows (test b15_…).
  */
 #include "probe.h"
 

@@ -41,8 +41,8 @@ static void on_timed_out(struct tw_handle self, void *arg)
 
 static const struct tw_kind request_kind = TW_KIND(on_timed_out, NULL);
 
-/* The answers that a network thread receives. If `late` is set, they are the answers of the lost
- * calls. */
+/* The answers that a network thread receives: those of every LOST_EVERY-th request if `late` is
+ * set, otherwise those of all other requests. */
 struct answers {
 	bool late;
 	int outcomes[5]; /* counts of each result of cancel */

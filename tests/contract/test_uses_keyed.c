@@ -100,7 +100,7 @@ Test(uses_keyed, registry_retry_replaced_goes_on_by_the_new_time)
 	scene_close(&fixture, failed);
 }
 
-/* For the fifth end: during its try, the entry replaces itself by another entry with its key. */
+/* For IN_ITS_TRY: during its try, the entry replaces itself by this entry with the same key. */
 static struct item successor;
 
 static void inside_replace(const struct tw_keyed_self *self, struct item *item)

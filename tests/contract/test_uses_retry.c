@@ -52,8 +52,8 @@ static void calls_fail(struct tw_retry *queue, int outcomes[CALLS])
 }
 
 /*
- * Checks that the queue keeps PLACES calls, beginning with call `from`. The others have ended, or
- * never began.
+ * Lets the queue make its retries. Checks that it retries PLACES calls, beginning with call `from`,
+ * and that each of them ends as it must.
  */
 static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int from)
 {

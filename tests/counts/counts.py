@@ -37,8 +37,8 @@ GUARDED = {"schedule", "pair", "cancel-in-ingress", "cancel-in-wheel", "transfer
 ALLOCATORS = {
     "malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc", "mmap", "munmap", "madvise", "brk", "sbrk",
 }
-# On a busy machine the other thread's last system call can end inside each call of a path. So if a path has
-# only a few, the driver runs again.
+# On a busy machine, the system call by which another thread goes to sleep can end inside each counted call of a
+# path. So if a path has only a few system calls, the driver runs again.
 FEW_SYSTEM_CALLS = 3
 TRIES = 4
 GOOD, WRONG, SKIPPED = 0, 1, 77
@@ -74,8 +74,8 @@ class Path:
     def __init__(self, calls, operations):
         calls = calls[-ROUNDS:]
         self.count = round(sum(call.instructions for call in calls) / len(calls) / operations, 2)
-        # The other thread's last system call may end inside a call, and then counts there. So take the
-        # minimum.
+        # Another thread's last system call may end inside a counted call, and then counts there. So take
+        # the minimum.
         self.system_calls = min(call.system_calls for call in calls)
         self.allocators = sorted(set.union(*(call.functions for call in calls)) & ALLOCATORS)
 

@@ -393,7 +393,7 @@ static void round_take(struct scene *scene, int round)
 	owner_take(scene, step_owner_pair);
 }
 
-/* The same expiry in the wheel of an engine that promises no order. */
+/* Lets near timeouts expire, in the wheel of an engine that promises no order. */
 static void round_unordered(struct scene *scene, int round)
 {
 	round_begin(scene, round);

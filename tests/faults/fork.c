@@ -166,7 +166,7 @@ static void on_own(struct tw_handle self, void *arg)
 	atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-/* The first of these calls makes the library the child's. */
+/* Creates and uses an engine of the child. The create takes over the library for the child. */
 static void child_creates(void)
 {
 	static const struct tw_kind own_kind = TW_KIND(on_own, NULL);

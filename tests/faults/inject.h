@@ -16,7 +16,7 @@ enum inject_kind {
 	INJECT_MMAP,       /* mmap by libtickwheel fails with ENOMEM */
 	INJECT_THREAD,     /* pthread_create returns inject_thread_error */
 	INJECT_FUTEX_WAIT, /* a futex wait ends as inject_wait says */
-	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_wake_delay_ns later */
+	INJECT_FUTEX_WAKE, /* a futex wake-up happens inject_delay_ns later */
 	INJECT_KINDS
 };
 
@@ -68,7 +68,8 @@ bool inject_malloc_possible(void);
 /* Arms a fault for all calls from the first on. */
 void inject_all(enum inject_kind kind);
 
-/* Disarms a fault. Used by plans, whose context is one of inject_fault. */
+/* Functions for a tour plan whose `context` is an element of inject_fault: they disarm that fault,
+ * and return how many calls it has hit. */
 void inject_disarm(void *fault);
 long long inject_hits(void *fault);
 

@@ -15,7 +15,7 @@
 
 #define STOPPED_NS INT64_C(15000000)
 
-/* Returns how long the process runs next. The times are odd, so that a stop hits each step. */
+/* Returns how long the process runs next. The times differ, so that stops hit different steps. */
 static int64_t running_ns(unsigned round)
 {
 	return 1000000 + round * 377777 % 6000000;

@@ -148,7 +148,7 @@ static void schedule(int64_t delay_ms, const struct tw_kind *its_kind)
 	RACE_CHECK(tw_schedule(engine, delay_ms * NS_PER_MS, its_kind, NULL, &handle) == 0);
 }
 
-/* Schedules a callback that runs on the worker at 2 ms, and makes the worker stop at its point. */
+/* Schedules a callback that runs on the worker at 2 ms, and arms the worker's stand there. */
 static void arm_worker(void)
 {
 	RACE_CHECK(tw_schedule(engine, 1, &arm, NULL, NULL) == 0);
@@ -269,8 +269,8 @@ static void hand_back_against_cancel(void)
 }
 
 /*
- * Stops a cancel while the timeout is transferred. The cancel must continue as one in the wheel. It
- * is also tested without a ring, because it then expects another state.
+ * Stops a cancel while the timeout is transferred. The cancel must continue as one in the wheel.
+ * Does the same without a ring, because a cancel then expects another state.
  */
 static void cancel_against_transfer(void)
 {

@@ -55,7 +55,7 @@ enum {
 
 static const struct row *current;
 static _Atomic bool victim_done;
-/* indexed by the first row of a call, and by the first row of a point */
+/* whether a call passed a point; indexed by the first row of the call and by that of the point */
 static bool seen[ROWS_MAX][ROWS_MAX];
 
 _Noreturn void fail(const char *what)

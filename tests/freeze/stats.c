@@ -13,7 +13,7 @@
  *   up, and none is less than in the previous one.
  *
  * Seen to fail with these defects (in parentheses: the tests):
- * - lane_read() reads the pair in two halves, with the test point between them (own);
+ * - lane_read() reads its two counters one after the other, with the test point between them (own);
  * - collect() is not repeated, or is repeated more than eight times (handed_over);
  * - the count of scheduled timeouts is not reduced to the limit, or is not raised to the count of
  *   ended ones (bounds).

@@ -95,7 +95,7 @@ static void close_it(const char *what)
 	printf("%s\n", what);
 }
 
-/* Waits until the value has reached `target`. Returns false if it does not. */
+/* Waits until the value has reached `target`. Returns false after PATIENCE_MS. */
 static bool comes(uint64_t (*value)(void), uint64_t target)
 {
 	int64_t until_ms = now_ms() + PATIENCE_MS;
@@ -210,7 +210,7 @@ static void flush_means_a_turn_from_its_begin(void)
 	close_it("flush waits for a turn that began after it");
 }
 
-/* Stops the worker between the two steps, while the flusher sleeps or looks again. */
+/* Stops the worker after it has marked the ticket as served, and before it wakes the flusher. */
 static void flush_is_told_after_it_was_served(void)
 {
 	pthread_t flusher;

@@ -17,7 +17,7 @@ root=$(cd "$here/../.." && pwd)
 work=${FUZZ_DIR:-$(mktemp -d)}
 findings=0
 
-# Each option matters to only one of the two fuzzers, and does not harm the other.
+# AFL++ must ask nothing, draw no screen, and run on any machine.
 export AFL_QUIET=1 AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1
 # On a busy machine every run is slow, so only a very long run counts as a hang.
 export AFL_HANG_TMOUT=60000

@@ -7,8 +7,8 @@ usage: test_gdb.py GDB PROGRAM SCRIPT
 Exit code: 0 if all checks passed; 1 if one failed. If gdb is missing, has no Python, or may not run a process here,
 the code is 77; it is 1 instead if TESTS_TRACERS_REQUIRED is set.
 
-Seen to fail with these defects: the entries of a slot are counted by its chunks; a stale handle is treated
-as a pending one; the argument of a chain's node is shown instead of the chain's own; only the counters of
+Seen to fail with these defects: the number of a slot's chunks is shown as that of its entries; a stale handle
+is treated as a pending one; the argument of a chain's node is shown instead of the chain's own; only the counters of
 the first lane are shown.
 """
 import os

@@ -188,8 +188,8 @@ static void open_side(struct side *self, bool ours, uint64_t seed)
 		make(self, i);
 }
 
-/* Runs the loop. It blocks until some callbacks have run or until nothing is pending, or it
- * looks once. */
+/* Runs the loop: either until some callbacks have run or nothing is pending, or for one pass that
+ * does not block. */
 static void step(struct side *self)
 {
 	bool blocks;

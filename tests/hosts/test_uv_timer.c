@@ -202,8 +202,8 @@ static void walk_close(uv_handle_t *handle, void *unused)
 		uv_close(handle, NULL);
 }
 
-/* The program closes all handles that uv_walk finds, also those of the library. Only then it
- * closes its timers. */
+/* The program closes all handles that uv_walk finds, also those of the library. Only then
+ * does it close its timers. */
 Test(uv_timer, handles_closed_by_the_program)
 {
 	struct tw_uv_timer late = {NULL, {0}};
@@ -234,8 +234,8 @@ static void walk_close_timers(uv_handle_t *handle, void *unused)
 		walk_close(handle, unused);
 }
 
-/* The program closes only the library's timer handle. The loop calls that handle's close
- * callback after those of the others. */
+/* The program closes only the library's timer handle. The library then closes its other
+ * handles, whose close callbacks run before that of the timer handle. */
 Test(uv_timer, driver_closed_by_the_program)
 {
 	struct scene scene;
@@ -284,8 +284,8 @@ static void start_in_check(uv_check_t *check)
 	check_int(uv_check_stop(check), 0);
 }
 
-/* The program's uv_check_t runs before the library's. So its call opens a bracket in the poll,
- * and the library's check must close it. */
+/* The program's uv_check_t runs before the library's, and starts a timer. This call opens a bracket
+ * (tw_loop_enter), which the library's check must close. */
 Test(uv_timer, bracket_of_a_poll_ends_with_it)
 {
 	struct scene scene;

@@ -278,8 +278,8 @@ static void some_operations(struct side *self, unsigned most)
 		some_operation(self);
 }
 
-/* Makes operations only if the loop does not wait. While it waits, a loop with our timers may
- * wake up more often. */
+/* Makes operations only if the loop does not wait. While it waits, a loop with our timers may wake
+ * up more often, and so would make more operations than the other loop. */
 static void prepared(uv_prepare_t *prepare)
 {
 	struct side *self = prepare->data;

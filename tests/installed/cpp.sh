@@ -41,7 +41,7 @@ programs() {
 
 undefined() {
   case $1 in
-    # clang 14 cannot assemble a coroutine with the data that this check adds.
+    # clang 14 cannot assemble a coroutine with the data that -fsanitize=function adds.
     *clang*) echo -fsanitize=address,undefined -fno-sanitize=function ;;
     *) echo -fsanitize=address,undefined ;;
   esac

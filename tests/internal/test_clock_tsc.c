@@ -8,7 +8,7 @@
  * Seen to fail with these defects (in parentheses: the tests):
  * - sample_fits() does not check one of its two conditions (falls_back_…), or allows a reading to
  *   be 5 us ahead (…_by_a_little);
- * - a sample is used for ever, its count is not raised, or it is used after the fall
+ * - a sample is used for ever, does not raise the count of samples, or is used after the fall
  *   (a_sample_serves…, check_fallen);
  * - a sample's age counts from the end of the sample (a_slow_…);
  * - after the fall, the clock returns CLOCK_MONOTONIC although an earlier reading was ahead of it

@@ -54,8 +54,8 @@ struct model_harness {
 	 */
 	bool any_order;
 	/*
-	 * The number of random runs after the exhaustive ones. The two bounds above do not apply to
-	 * them.
+	 * The number of random runs after the exhaustive ones. `preemptions` and `weak` do not
+	 * apply to them.
 	 */
 	unsigned random_runs;
 };

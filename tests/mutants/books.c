@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linked into every program that checks mutants. It counts the engines that exist, and at the
- * program's end checks that all node blocks are free (race/account.h). The linker's --wrap
+ * program's end checks that all node blocks are free (race/harness/account.h). The linker's --wrap
  * redirects the program's calls to this file.
  */
 #include "account.h"

@@ -113,8 +113,8 @@ class Check:
             file.truncate(MAP_BYTES)
             command, environment = self.flavour.cover_command(self.program, self.arguments)
             verdict, _ = self.run_command(command, {**environment, "MUTANTS_COVER": file.name}, self.flavour.folder)
-            # A harness that ends early would seem to execute little, and would then not be tried on mutants
-            # of the rest.
+            # A harness that ends early would not be tried on mutants of the lines that it did not reach in this
+            # run.
             if self.flavour.name == "model" and verdict is not None:
                 raise BuildError(f"{self.name} fails while its lines are recorded: {verdict}")
             return places_read(Path(file.name))

@@ -77,7 +77,7 @@ class Map:
     def __init__(self):
         self.seen = {}
         self.all = set()
-        # Whether all of it was recorded with the present library.
+        # Whether every check was recorded with the present library.
         self.fresh = False
 
     def add(self, check, functions):

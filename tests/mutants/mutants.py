@@ -37,7 +37,8 @@ from verdicts import CLASSES, File, Verdict
 HERE = Path(__file__).resolve().parent
 FLAVOURS = ("model", "plain", "tsan")
 ORDER_RULES = ("relaxed", "acquire", "release", "acq_rel")
-# How much more likely a flavour is to catch a mutant of that kind, if nothing is known yet.
+# How likely each flavour is, compared with the others, to catch a mutant of the rules ORDER_RULES, or of another
+# rule, if no verdict is known yet.
 SEES_ORDERS = {"model": 3.0, "tsan": 2.0, "plain": 0.3}
 SEES_STEPS = {"model": 1.5, "plain": 1.0, "tsan": 0.4}
 # What starting a check costs in addition to its own time, in seconds.

@@ -21,7 +21,7 @@ def plant(root, scratch, file, code, defect):
 
 
 def fit(root, rows):
-    """Checks that each defect has one place in src. Returns an exit code."""
+    """Checks that the code of each defect occurs once in src. Returns an exit code."""
     wrong = [row for row in rows if places(root / "src", row[1], row[2]) != 1]
     for name, file, code, *_ in wrong:
         print(f"{name}: {file} has the code {places(root / 'src', file, code)} times: {code}")

@@ -5,7 +5,7 @@
     crash        a signal ends the program
     sanitizer    ThreadSanitizer reports
     model        a property does not hold in an interleaving, or no thread can continue in one
-    leak         the account of node blocks does not balance at the end of a program (race/account.h)
+    leak         the account of node blocks does not balance at the end of a program (race/harness/account.h)
     hang         the program, or a run of the model, does not end. It counts only if
                  hangs.txt lists it with a reason
 

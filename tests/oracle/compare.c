@@ -93,8 +93,8 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 
 /*
  * Checks values that depend on the worker's turns: only their bounds, and that they have not
- * fallen. A transfer may exceed the turns by one, because a turn counts at its end. A loop has no
- * such bound, because its new owner transfers outside of turns.
+ * fallen. There may be one transfer more than turns, because a turn counts only at its end. A loop
+ * may have any number more, because its new owner transfers outside of turns.
  */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {

@@ -63,8 +63,8 @@ enum {
 	SCHEDULE_ASIDE,  /* another thread makes the call */
 	SCHEDULE_ACT,
 	SCHEDULE_ARGUMENT,
-	SCHEDULE_THEN,
-	SCHEDULE_AGAIN, /* argument of `then` */
+	SCHEDULE_THEN,  /* what its callback does after SCHEDULE_ACT: enum act */
+	SCHEDULE_AGAIN, /* the argument of SCHEDULE_THEN */
 	SCHEDULE_MANY,  /* one call for all `count` timeouts */
 };
 

@@ -131,7 +131,7 @@ struct play_self {
 extern _Thread_local struct play_self play_self;
 void play_enter(struct play *play);
 void play_leave(struct play *play);
-/* Releases the baton until something changes. Fails the play if nothing changes. */
+/* Releases the baton until another thread signals a change. Fails the play if none does so. */
 void play_wait(struct play *play, const char *what);
 /* Makes another thread do the operation as the player, while the player waits. */
 typedef void play_step(struct play *play, const struct op *op);
@@ -154,7 +154,7 @@ void play_work_begin(struct play *play);
 void play_work_end(struct play *play);
 /* Waits until no timeout is due, or the worker is held. */
 void play_quiet(struct play *play);
-/* Waits for the end of a flush that a stop has ended, if there is one. */
+/* If another thread was in a flush when the engine was stopped, waits until the flush has ended. */
 void play_flush_overtaken(struct play *play);
 
 /* timeout.c */

@@ -42,7 +42,7 @@ static wide distance_ns(const struct play *play, const int64_t *value)
 	return ticks * play->model.tick_ns + value[2];
 }
 
-/* Records that a handle is stale from now on, if an earlier timeout used this node. */
+/* If an earlier timeout used this timeout's node, records that its handle is stale from now on. */
 static void rebirth_note(struct play *play, int id)
 {
 	struct tw_handle handle = play->record[id].handle;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes known counters and histograms for check_print.py. usage: print-sample FORMAT engines|histogram|greatest
+ * Writes known counters and histograms for check_print.py.
+ * usage: print-sample FORMAT engines|histogram|greatest
  */
 #include <locale.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static const char *const formats[] = {
 };
 
 /*
- * Writes a piece of the output. Does not write a piece that is too large, so that the check fails.
+ * Writes a piece of the output. Leaves out a piece that is empty or has more than the documented
+ * 512 bytes, so that the check of the output fails.
  */
 static void on_text(void *context, const char *text, size_t bytes)
 {

@@ -22,7 +22,8 @@
  * - word_again() makes a timeout pending again by a load and a store;
  * - a rejected timeout runs, and is also pending again;
  * - two threads report the same slow run;
- * - a stop of a loop whose time is up still reports STOPPED (in about one of some hundred rounds).
+ * - a stop of a loop sets the state STOPPED although its time is up and callbacks are still in
+ *   executors (found in about one of some hundred rounds).
  */
 #include "dues.h"
 #include "race.h"

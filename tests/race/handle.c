@@ -16,10 +16,10 @@
  * nothing orders a write before the callback, ThreadSanitizer reports it.
  *
  * Seen to fail with this defect, planted in each of the following places: the handle is written
- * after the push. Some places were found in both builds, others only in the one with delays. The
- * places: the general path of a schedule; a batch that uses the single call; the calls of a group
- * and of a chain, which use the general path; a new keyed entry, and one that is replaced in place;
- * a retry.
+ * after the push. At some places it was found with and without delays at test points, at others
+ * only with delays. The places: the general path of a schedule; a batch that uses the single call;
+ * the calls of a group and of a chain, which use the general path; a new keyed entry, and one that
+ * is replaced in place; a retry.
  */
 #include "race.h"
 

@@ -169,7 +169,7 @@ static void own_ended(struct item *item, int outcome)
 	if (item == NULL)
 		return;
 	if (outcome == TW_KEYED_RUNNING) {
-		/* One run may have been about to begin. */
+		/* One run that was about to begin may still begin. */
 		atomic_store(&item->last, atomic_load(&item->begun) + 1);
 	} else if (outcome == TW_KEYED_REPLACED) {
 		RACE_CHECK(atomic_load(&item->ends) == 1);

@@ -23,7 +23,7 @@
  * These defects are not found here, because the next timeout hides them: the owner does not read
  * its park word after it has set the timer; a nearer timeout of the owner does not set the timer;
  * the owner does not expect that a waker sets the timer late. The model check `loop` and the test
- * unit/loop_fd find them.
+ * unit/loop/test_loop_fd.c find them.
  */
 #include "cell.h"
 #include "race.h"

@@ -6,13 +6,13 @@
  *
  * In each round an engine gets chains with periods of a few ticks and of any rule. Two threads
  * cancel them, wait for them and reschedule them, and sometimes a chain cancels itself in its
- * callback. The chains run on the worker or on that many executor threads, which reject some.
+ * callback. The chains run on the worker or on `executors` threads, which reject some.
  * Meanwhile the engine is stopped. The two threads also have one-shot timeouts. So the same block
  * is a node at one time and a chain's extra block at another, and stale entries of the rings name
  * both.
  *
  * Allowed outcomes: each accepted chain ends exactly once. Its finaliser runs once, with the end
- * that was reported: CANCELLED if one cancel returned "done" or "stopped", HANDED_BACK if stop's
+ * that was reported: CANCELLED if one cancel returned "done" or "stopped", UNEXPIRED if stop's
  * hook got it, EXPIRED if it has run as often as asked. No two runs of a chain overlap. No run
  * begins after the finaliser, nor after a cancel that returned "done". When a wait returns, the
  * finaliser has run.
@@ -79,8 +79,8 @@ static void told(struct life *life, int outcome, bool waited)
 		break;
 	case -ETIMEDOUT:
 		/*
-		 * This cancel or an earlier one has stopped the chain. The code below asks for the
-		 * outcome again.
+		 * This cancel or an earlier one has stopped the chain. The result does not say
+		 * which, so it is not counted; life_account() permits that.
 		 */
 		break;
 	default:

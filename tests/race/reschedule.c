@@ -257,7 +257,7 @@ static void mover_run(uint64_t seed)
 		size_t at = race_random(&random) % PLACES;
 		bool ended;
 
-		/* Sometimes uses an old handle, but not too many with ended timeouts. */
+		/* Sometimes keeps an old handle, but mostly skips it if its timeout has ended. */
 		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;

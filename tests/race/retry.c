@@ -22,10 +22,10 @@
  * - a hand-back ends a task that another thread owns;
  * - a task is freed although its timer can still expire or be handed back;
  * - `stop`, or `gone`, is not checked;
- * - a completion does not check the step, or is forgotten;
+ * - a completion does not check the attempt in its handle, or is forgotten;
  * - twi_task_swap() is a load and a store;
  * - twi_task_swap() or twi_task_look() is relaxed (found by ThreadSanitizer);
- * - the stack has no counter;
+ * - the stack of free tasks (twi_stack) has no counter;
  * - the timer gets its deadline before its task is in the state WAITING;
  * - the place of a dropped task is given back twice;
  * - a task is dropped during its attempt.
@@ -248,7 +248,7 @@ static void life_cancel(struct life *life)
 		RACE_CHECK(atomic_load(&life->end) == TW_RETRY_END_CANCELLED);
 		atomic_fetch_add(&cancel_done, 1);
 	}
-	/* One attempt may have been about to begin. */
+	/* One attempt that was about to begin may still begin. */
 	atomic_store(&life->last, atomic_load(&life->begun) + 1);
 	atomic_fetch_add(&operations, 1);
 }

@@ -16,7 +16,7 @@
  * seconds are a bound for busy machines: when they are over, fewer readings are enough.
  *
  * Seen to fail with these defects: the ends of all lanes are read first, and then the begins; in
- * the build with delays, also: lane_read() or direct_read() reads the pair in two halves;
+ * the build with delays, also: lane_read() or direct_read() reads its two counters separately;
  * early_report() does not store the number of early cancels that it reports.
  */
 #include "race.h"

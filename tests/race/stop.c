@@ -4,11 +4,12 @@
  * [schedule|first|start|cancel|schedule_many|cancel_many] [threads] [seconds] [seed] [rounds]. Ends
  * after this many seconds (0: no bound) or rounds (0: no bound).
  *
- *   schedule  threads schedule at full speed while another stops (B1: lost timeouts)
- *   first     the schedules that start the engine race with stop (B2: hung callers)
+ *   schedule  threads schedule at full speed while another stops (defect B1: lost timeouts)
+ *   first     the schedules that start the engine race with stop (B2: callers hang)
  *   start     stop meets start, and the thread hook fails or is slow (B3: callbacks after stop)
  *   cancel    threads cancel timeouts in the wheel while another stops, and destroys
  *   …_many    schedule and cancel, in batches
+ * B1 to B3 are defects of the list in docs/internals/testing.md.
  *
  * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed
  * back exactly once when stop returns. Or it returned -ESHUTDOWN (or -ENOMEM if the thread hook

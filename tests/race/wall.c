@@ -174,7 +174,7 @@ static void *scheduler_main(void *argument)
 
 static void wall_set(int64_t wall_ns)
 {
-	/* At any time only one thread moves the clock: this one, or the last one of the round. */
+	/* One thread at a time moves the clock: the stepper or, after its end, the main thread. */
 	if (wall_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns);
 	RACE_CHECK(tw_clock_set_wall(virtual_clock, wall_ns) == 0);
@@ -182,7 +182,7 @@ static void wall_set(int64_t wall_ns)
 
 static void time_pass(int64_t passed_ns, int64_t wall_ns)
 {
-	/* The wall clock advances with the virtual clock before it is set. */
+	/* tw_clock_set advances the wall clock, too, so `highest_ns` is raised before. */
 	if (wall_ns + passed_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns + passed_ns);
 	atomic_store(&time_ns, atomic_load(&time_ns) + passed_ns);

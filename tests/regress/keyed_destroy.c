@@ -27,8 +27,8 @@ enum { THREADS = 3, TABLES = 3000 /* how many tables each thread makes, or tries
 static struct tw_engine *engine;
 
 /*
- * If `hold` is set, the next pthread_create that fails first waits. It sets `held`, and waits until
- * the test clears it.
+ * If `hold` is set, the next pthread_create that fails clears it and sets `held`. Then it waits
+ * until the test clears `held`, and only then returns its error.
  */
 static atomic_bool hold, held;
 /*

@@ -64,7 +64,10 @@ static void *host_main(void *argument)
 {
 	(void)argument;
 	for (uint32_t oldest = 0; !atomic_load(&closing); oldest = (oldest + 1) % guest_count) {
-		/* Asks a thread to leave REPLACED turns ahead, so that it ends by its turn. */
+		/*
+		 * Asks a thread to leave REPLACED turns before it is joined, so that the join need
+		 * not wait.
+		 */
 		atomic_store(&guests[(oldest + REPLACED) % guest_count].leaves, true);
 		if (atomic_load(&guests[oldest].leaves)) {
 			guest_leave(&guests[oldest]);

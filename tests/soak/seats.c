@@ -10,7 +10,7 @@
 
 enum {
 	OPERATIONS_PER_HOLD = 256,
-	/* How often a thread may hold the engines before it ends: about two seconds. */
+	/* How often a thread holds the engines (engines_hold) at most; takes about two seconds. */
 	HOLDS_MAX = 1500,
 };
 

@@ -64,7 +64,7 @@ extern struct item items[SEATS][ITEMS], crowd_items[CROWD_MAX][CROWD_ITEMS];
 void engines_open(void);
 /* Stops one engine, checks its counters and that all its items have ended, and creates it again. */
 void engine_renew(uint32_t number);
-/* Does the same without creating the engine again. */
+/* Stops and checks every engine in this way, and creates none again. */
 void engines_close(void);
 /* Holds the engines. While a thread holds them, they must not be destroyed, but may be stopped. */
 void engines_hold(void);

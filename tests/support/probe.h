@@ -22,7 +22,7 @@ struct probe {
 	struct tw_handle self;
 };
 
-/* Both kinds record into the struct probe that is their argument. The second has a finaliser. */
+/* Two kinds that record into their argument, a struct probe. The second has a finaliser. */
 extern const struct tw_kind probe_kind;
 extern const struct tw_kind probe_final_kind;
 

@@ -66,7 +66,7 @@ def sized_structs():
 
 
 def struct_of(text, name):
-    """Returns from a description the whole struct, and its fields."""
+    """Returns two parts of a description: the whole struct, and its fields. None if it has no such struct."""
     found = re.search(rf"^( *<class-decl name='{name}' size-in-bits=.*\n)((?:.*\n)*?) *</class-decl>\n", text, re.M)
     return found and (found.group(0), found.group(2))
 

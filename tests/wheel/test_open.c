@@ -162,9 +162,9 @@ static void count_due(void *context, struct twi_node *node)
 }
 
 /*
- * One tick holds far more timeouts than the run (fine.h) does, and many advances fall inside that
- * tick. The test counts the moves between levels: each timeout may move once for each level of the
- * fine wheel.
+ * One tick has far more timeouts than the sorted run (fine.h) holds, and many advances fall inside
+ * that tick. The test counts the moves between levels: each timeout may move once for each level
+ * of the fine wheel.
  */
 Test(open, a_crowded_tick_is_not_searched_by_each_poll)
 {

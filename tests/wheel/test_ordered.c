@@ -33,7 +33,7 @@ static TWI_WORKER_UNCHECKED void ordered_open(uint64_t ticks)
 	}
 }
 
-/* The check must report a run that is out of order, and nodes that do not know their places. */
+/* The check must report a sorted run that is out of order, and a node with a wrong place. */
 Test(ordered, the_judge_sees_damage_to_the_run)
 {
 	static struct twi_sorted sorted;

@@ -125,8 +125,8 @@ Test(slots, without_memory_for_entries_no_timeout_is_lost)
 }
 
 /*
- * The wheel must read each unslotted timeout once per limit, not once per batch. Otherwise this
- * test takes minutes.
+ * The wheel must read each unslotted timeout (one without a slot entry) once for each limit of an
+ * advance, not once per batch. Otherwise this test takes minutes.
  */
 Test(slots, each_unslotted_timeout_is_read_once_per_limit)
 {

@@ -75,7 +75,7 @@ bool entry_ended(const struct entry *entry)
 	return entry->expired + entry->cancelled + entry->unexpired > 0;
 }
 
-/* Returns the sum that the finaliser must have recorded for the end of this timeout. */
+/* Returns the value that `finalised` must have (ledger.h), as far as the other fields show it. */
 static unsigned finalised_expected(const struct entry *entry)
 {
 	if (!entry->has_finaliser)

@@ -59,7 +59,7 @@ extern struct ledger ledger;
 /* Forgets all entries. None of them may be pending. */
 void ledger_reset(void);
 
-/* The arguments of both kinds are entries. The second kind has a finaliser. */
+/* Two kinds whose argument is an entry. The second kind has a finaliser. */
 extern const struct tw_kind entry_kind;
 extern const struct tw_kind entry_final_kind;
 

@@ -197,7 +197,7 @@ static void attempt_cancel_wait(void)
 	atomic_fetch_add(&scene.cancelled, outcome == TW_CANCEL_DONE);
 }
 
-/* Reschedules to an earlier deadline, because only that passes all points. */
+/* Reschedules to an earlier deadline, because only such a call passes all test points. */
 static void attempt_reschedule(void)
 {
 	struct tw_handle handle = victim_make();

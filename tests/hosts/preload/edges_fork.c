@@ -19,8 +19,8 @@ static uv_timer_t timers[TIMERS];
 static int forks;
 
 /*
- * Starts three timers with equal times, which run in the order of their starts. Starts one that is
- * put off, one that repeats, and one that is far from due.
+ * Starts three timers with equal times, which run in the order of their starts. Starts one
+ * again for a later time, one that repeats, and one that is far from due.
  */
 static void start_timers(void)
 {

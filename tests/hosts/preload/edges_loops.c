@@ -144,7 +144,8 @@ void edges_stale(void)
 }
 
 /*
- * Ends as programs usually do, with the default loop and with another one, and then does so again.
+ * Ends loops as programs usually do at their exit: the default loop and a loop of its own, each
+ * twice.
  */
 void edges_shutdown(void)
 {

@@ -194,7 +194,7 @@ static void keyed_replace_and_destroy(void)
 
 /*
  * In the next scene, another thread replaces an entry in place, and a lookup must see the new
- * argument. Then that thread visits the key, which is given back afterwards.
+ * argument. Then that thread visits the key, and this thread cancels the entry.
  */
 
 static int place_values[2];

@@ -267,7 +267,7 @@ struct nested {
 	struct tw_handle handle[FEW];
 	int error[FEW];
 	int scheduled;
-	int cancelled; /* of the second half */
+	int cancelled; /* how many items of the second half the callback cancelled */
 	atomic_int runs;
 };
 

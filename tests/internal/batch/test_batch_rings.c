@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch whose lane has a ring with fewer free entries than the batch needs, or with none. In
- * other tests there are more threads than lanes. The batch must be published once, and a sleeping
+ * A batch whose lane has a ring with fewer free entries than the batch needs, or with none.
+ * One test has more threads than lanes. A batch must be published once, and a sleeping
  * worker must be notified of timeouts that wait for it.
  *
  * Seen to fail with these defects: twi_batch_find_room() does not look for free entries, or assumes

@@ -116,7 +116,7 @@ Test(presence, each_quick_call_clears_the_mark)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A thread that sets its mark, and clears it when it may go on. */
+/* A thread that sets its mark, and clears it when the test lets it end. */
 struct guest {
 	pthread_t thread;
 	atomic_bool inside, may_leave;
@@ -173,7 +173,7 @@ Test(presence, stop_repeats_a_barrier_that_failed)
 	atomic_store(&failures_left, FAILED_BARRIERS);
 	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
 	check_int(atomic_load(&failures_left), 0);
-	/* One good barrier for each of the two waits. */
+	/* Each of stop's two waits for presences needs a barrier that succeeds. */
 	check_at_least(atomic_load(&barriers), FAILED_BARRIERS + 2);
 	check_int(tw_engine_destroy(engine), 0);
 }

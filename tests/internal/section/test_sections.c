@@ -5,8 +5,8 @@
  *
  * Seen to fail with these defects: a grace period does not wait (waits_for_an_open_section,
  * waits_for_a_section_without_a_reader); it waits until a thread is in no section, instead of until
- * it has left the one that it was in (a_later_section_does_not_hold_it); an exiting thread keeps its
- * reader (readers_are_used_again); a child keeps the readers of the parent's threads
+ * it has left the one that it was in (a_later_section_does_not_hold_it); an exiting thread keeps
+ * its reader (readers_are_used_again); a child keeps the readers of the parent's threads
  * (a_child_waits_for_its_own_threads_only); tw_reschedule leaves a section open.
  */
 #include "asleep.h"
@@ -217,7 +217,7 @@ static void child_synchronizes(void)
 	child_need(pthread_join(thread[0], NULL), 0);
 }
 
-/* At the fork a grace period is under way, and both the forking thread and another are inside. */
+/* At the fork a grace period is under way. The forking thread and another one are in sections. */
 Test(sections, a_child_waits_for_its_own_threads_only)
 {
 	pthread_t thread[2];
@@ -235,8 +235,8 @@ static void on_nothing(struct tw_handle self, void *arg)
 	(void)arg;
 }
 
-/* For the first loop's timeout the owner of two loops must look again whether it owns that loop
- * too, and does so inside a section. */
+/* A thread remembers only the last loop that it owns. For a timeout of its other loop, a call looks
+ * inside a section whether the thread owns that one too. It must leave this section. */
 Test(sections, the_owner_of_two_loops_leaves_its_own)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_nothing, NULL);

@@ -44,7 +44,7 @@ static void own(void)
 	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
 }
 
-/* Makes the thread after the harness's only producer the owner. */
+/* Makes thread 1, which is the harness's worker, the owner. */
 static void open_owned(void)
 {
 	open_loop();

@@ -86,7 +86,7 @@ static void stop_and_destroy(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* The timeout was handed back if its schedule was accepted. */
+/* Checks that the timeout did not run, and was handed back if its schedule was accepted. */
 static void kept(const struct probe *probe)
 {
 	MODEL_CHECK(probe->unexpired == (probe->outcome == 0 ? 1 : 0));
@@ -161,7 +161,8 @@ static void run_and_tell(struct tw_handle self, void *arg)
 
 static const struct tw_kind tell_kind = TW_KIND(run_and_tell, NULL);
 
-/* Wakes the worker if it sleeps. After its run the engine may go while the call is not over. */
+/* Schedules a due timeout. When its callback has run, stop_after_the_run may destroy the engine,
+ * although this call has not returned yet. */
 static void schedule_due(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &tell_kind, NULL, NULL) == 0);

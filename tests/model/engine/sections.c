@@ -56,7 +56,7 @@ static uint32_t *sections_rounds(void);
 
 #include "model.h"
 
-/* One per fiber. */
+/* The thread data of thread/rcu.c, one of each per fiber. */
 static struct twi_reader *reader_of[MODEL_FIBERS];
 static uint32_t depth_of[MODEL_FIBERS];
 static uint32_t rounds_of[MODEL_FIBERS];
@@ -92,7 +92,7 @@ static void fenced_open(void)
 	exit_key_made = true;
 }
 
-/* No thread gets a reader. */
+/* Opens so that no thread gets a reader. Its sections then count in `shared`. */
 static void shared_open(void)
 {
 	sections_light = true;
@@ -105,7 +105,7 @@ static void registered(void)
 	MODEL_CHECK(twi_reader_self != NULL);
 }
 
-/* The readers have their threads already, which saves steps. */
+/* Gives thread 0 its reader before the runs, which saves steps. */
 static void known_open(void)
 {
 	light_open();
@@ -114,7 +114,7 @@ static void known_open(void)
 
 static void use(void)
 {
-	/* RELAXED: the section orders it. */
+	/* RELAXED: the section makes the writer wait until this thread has read `object`. */
 	if (!twi_load_relaxed(&hidden)) {
 		MODEL_CHECK(object == 0);
 		places[model_self()] = object;
@@ -153,7 +153,8 @@ static void reader_ends(void)
 
 static void writer(void)
 {
-	twi_store_relaxed(&hidden, true); /* RELAXED: the grace period orders it. */
+	/* RELAXED: the grace period shows it to later sections. */
+	twi_store_relaxed(&hidden, true);
 	sections_synchronize();
 	object = -1;
 }

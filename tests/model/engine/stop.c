@@ -20,7 +20,7 @@
 
 #include <errno.h>
 
-/* Enough looks for all barriers that may fail in one run. */
+/* How often await_stopped looks at most: more often than barriers can fail in one run. */
 enum { LOOKS = 20 };
 
 static struct probe one, two;

@@ -270,7 +270,7 @@ static void open_idle(void)
 static void no_barrier(void)
 {
 	one_ran();
-	/* Stop has made one for each of its two waits for presences. */
+	/* Stop has made a barrier for each of its two waits for presences. */
 	MODEL_CHECK(model_barriers() == 2);
 }
 
@@ -303,7 +303,7 @@ static void open_unit_in_wheel(void)
 	model_as(0, unit_ends);
 }
 
-/* Counts units until only one is left before that bound. */
+/* Counts so many units that one more reaches TWI_UNITS_MAX. */
 static void units_before(void)
 {
 	(void)twi_fetch_add_seq_cst(&world.worker->units_pending, TWI_UNITS_MAX - 1);

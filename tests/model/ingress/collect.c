@@ -140,7 +140,7 @@ MODEL_HARNESS(collect_taken,
 	      .setup = open_scheduled, .thread = {schedule_three, cancel_and_reuse, turn},
 	      .finish = two_ran, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Opens with a stale first entry. The worker takes its node, and makes another timeout of it. */
+/* Opens with a stale entry in the first thread's ring: its timeout was cancelled. */
 static void open_old_entry(void)
 {
 	open_scheduled();

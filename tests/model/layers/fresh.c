@@ -16,8 +16,8 @@
  * - chunk_claim() is without acquire, or chunk_free() without release (durable_fresh_reuse);
  * - lane_fill() fills the lane before it pushes the chunk, or does not say that it gives out only
  *   one serial of a chunk (durable_fresh_flush);
- * - unseen() is short of one serial (all);
- * - twi_fresh_timer_absorb() takes all bytes away (durable_fresh_sleep).
+ * - unseen() returns one serial too few (all harnesses);
+ * - twi_fresh_timer_absorb() subtracts all bytes of the timer (durable_fresh_sleep).
  */
 #include "durable/batch.h"
 #include "durable/fresh/table.h"
@@ -200,7 +200,7 @@ static bool done[TIMERS];
 
 static void schedule_and_flush(unsigned which)
 {
-	/* It may find no entry, if it sees an old `serial_next`. Then the timer goes another way. */
+	/* With an old `serial_next` it may find no entry. Then it has no timer to flush. */
 	done[which] = schedule(which);
 	if (!done[which])
 		return;
@@ -241,7 +241,7 @@ static void both_flushed(void)
 	MODEL_CHECK(given[OLD] == done[OLD] && given[NEW] == done[NEW]);
 	MODEL_CHECK(ids[OLD].serial != ids[NEW].serial);
 	MODEL_CHECK(set.staged_bytes == 0 && !twi_fresh_timers_any(&set));
-	/* If both have taken a chunk, the one that the lane has not got is free again. */
+	/* If both threads took a chunk, only one chunk is the lane's. The other is free again. */
 	MODEL_CHECK(set.fresh_open != NULL && set.fresh_open->next == NULL);
 }
 

@@ -12,8 +12,8 @@
  * Seen to fail with these defects:
  * - again_here(), on the worker, or again_far(), in an executor, ends a run without release, or
  *   without acquire;
- * - one of the two ends a run by a load and a store;
- * - one of the two does not check OVER, by which a cancel ends the chain;
+ * - again_here() or again_far() ends a run by a load and a store;
+ * - again_here() or again_far() does not check OVER, by which a cancel ends the chain;
  * - run_cancel() sets OVER without release, or by a load and a store;
  * - tw_timeout_get reads the argument from the chain's block, but does not see that the block has a
  *   new owner;

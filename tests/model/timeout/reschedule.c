@@ -62,7 +62,7 @@ static void open_in_ingress(void)
 	open_running(LATER_NS);
 }
 
-/* Checks an outcome. If it is expired, the caller sees what the callback wrote. */
+/* Records an outcome. If it is EXPIRED, the caller must see what the callback wrote. */
 static void told_be(int outcome)
 {
 	told[model_self()] = outcome;
@@ -260,7 +260,10 @@ MODEL_HARNESS(reschedule_own_both, .proves = "the worker's and two other calls a
 	      .setup = open_far_checked, .thread = {own_later, never, at_once},
 	      .finish = where_told, .preemptions = 1, .weak = 1, .random_runs = 1000);
 
-/* Below, a thread reads the deadline that the other has set. Its own, earlier one must hold. */
+/*
+ * Below, thread 1 reads the deadline. If thread 0 has moved it to LATER_NS, thread 1 moves it to an
+ * earlier time, which must hold.
+ */
 
 static void not_yet(void)
 {

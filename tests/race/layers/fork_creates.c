@@ -2,12 +2,12 @@
 /*
  * usage: race_fork_creates [forks] [seed] [handlers] [seconds] [patience]
  *
- * The process forks at random moments, and each child creates engines without a call before. In
- * the parent, threads schedule and cancel meanwhile, create and stop engines, create and destroy
+ * The process forks at random moments, and each child creates engines as its first call. In the
+ * parent, threads schedule and cancel meanwhile, create and stop engines, create and destroy
  * tables of keys (so grace periods are under way), and begin and end (so readers are taken and
  * given back). A child checks that the parent's timeouts are not its own, makes an engine and a
  * table, lets timeouts expire, stops and destroys all, and forks again; its child does the same.
- * Each must end in time.
+ * Each child must end in time.
  *
  * `handlers`: when the program registers liburcu-bp's fork handlers: 0 never, 1 before the first
  * engine, 2 after it. With 1 and 2 the program also has sections and grace periods of liburcu-bp.
@@ -211,7 +211,7 @@ static void handle_calls(void)
 	RACE_CHECK(tw_cancel(known) == -ECHILD);
 }
 
-/* The child has not taken over the parent's engine, so the timeouts of that end in its children. */
+/* The child has not taken over the parent's engine. So in its own child, too, calls on it fail. */
 static void grandchild_make(void)
 {
 	pid_t child = heir_fork();

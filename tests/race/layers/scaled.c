@@ -108,8 +108,8 @@ static void one_schedule(void)
 }
 
 /*
- * Touches a timeout, unless another thread does so. If two threads touched it at once, the later
- * swap would win, but its start could be the earlier one.
+ * Touches a timeout, unless another thread does so. If two threads touched it at once, the last
+ * swap could have the earlier start. Then start_ns could be later than the start in effect.
  */
 static void life_touch(struct life *life)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * B20: a step of the wall clock must not affect the engine. This program replaces the C library's
- * clock_gettime. Its CLOCK_REALTIME jumps an hour back or forth at every read.
+ * Defect B20 of docs/internals/testing.md: a step of the wall clock must not affect the engine.
+ * This program replaces the C library's clock_gettime. Its CLOCK_REALTIME jumps an hour back or
+ * forth at every read.
  *
  * Seen to fail with these defects: CLOCK_REALTIME is the engine's clock; it is the clock of the
  * engine's waits only.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator hook, the memory cap, the reservation, and B21: cancelled timeouts must not keep
- * memory.
+ * The allocator hook, the memory cap, the reservation, and defect B21 of docs/internals/testing.md:
+ * cancelled timeouts must not keep memory.
  *
  * Seen to fail with this defect: a cancel leaves the timeout in its slot until it is due (b21).
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A start either succeeds or leaves the engine as it was. The tests use thread hooks that fail
- * (B4), and schedules that are accepted during a start.
+ * A start either succeeds or leaves the engine as it was. The tests use thread hooks that fail,
+ * and schedules that are accepted during a start. B2 to B4 are defects of
+ * docs/internals/testing.md.
  *
  * Seen to fail with these defects: a start waits until another thread's start has ended (b02); a
  * stop changes STARTING to STOPPED (b03); an engine stays STARTING when the hook has failed (b04).
@@ -320,7 +321,7 @@ Test(start, b02_schedule_does_not_wait_for_a_start)
 	fixture_close(&fixture);
 }
 
-/* B3: a stop comes between the change of state and the start of the thread. */
+/* Defect B3: a stop comes between the change of state and the start of the thread. */
 Test(start, b03_stop_while_the_thread_is_made)
 {
 	struct stuck stuck = {.first = -1};

@@ -4,7 +4,8 @@
  * thread ends in a callback.
  *
  * Seen to fail with these defects: an engine stays STARTING when the thread cannot be made (b04);
- * the death of a worker is not logged, or its engine still counts as running (b10).
+ * the death of a worker is not logged, or its engine still counts as running (b10). These
+ * numbers are those of the defects in docs/internals/testing.md.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -70,7 +71,7 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 
 static const struct tw_log log_to_count = {on_log, NULL};
 
-/* B10: when the worker has died, every later call must return an error for it. */
+/* Defect B10: when the worker has died, every later call must return an error for it. */
 Test(start_system, b10_calls_after_the_workers_end_return_an_error)
 {
 	struct fixture fixture;

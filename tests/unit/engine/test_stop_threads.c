@@ -5,7 +5,7 @@
  * Seen to fail with these defects: twi_worker_finish() does not wait for a grace period before it
  * empties ingress (b01); a hand-back does not run the finaliser (b07); a stop waits for longer than
  * its time limit, a second stop returns at once, or a stop sends the worker a signal that it does
- * not block (b11).
+ * not block (b11). These numbers are those of the defects in docs/internals/testing.md.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -117,8 +117,8 @@ Test(stop_threads, from_a_callback_is_rejected)
 }
 
 /*
- * B7: the finaliser must run for each timeout that stop hands back, because it frees the timeout's
- * resources.
+ * Defect B7: the finaliser must run for each timeout that stop hands back, because it frees the
+ * timeout's resources.
  */
 Test(stop_threads, b07_finaliser_runs_for_each_timeout_handed_back)
 {
@@ -140,9 +140,9 @@ Test(stop_threads, b07_finaliser_runs_for_each_timeout_handed_back)
 }
 
 /*
- * In the next test (B11), a callback blocks in a system call, and stop must not disturb it. The call
- * returns when the test writes to the descriptor. A signal would also end it, because the kernel
- * never restarts poll(2).
+ * In the next test (defect B11), a callback blocks in a system call, and stop must not disturb it.
+ * The call returns when the test writes to the descriptor. A signal would also end it, because the
+ * kernel never restarts poll(2).
  */
 struct sleeper {
 	int fd;

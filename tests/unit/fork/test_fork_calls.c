@@ -18,7 +18,7 @@
 
 /* As the expected result of a row: any number that is not an error code. */
 #define A_NUMBER INT64_C(1000000)
-/* -ECHILD, or a number once the library is the child's (test_scope_ends.c knows which) */
+/* -ECHILD, or any number, because some children have taken over the library before the call */
 #define UNTIL_TAKEN (A_NUMBER + 1)
 
 static struct fixture fixture, looped;
@@ -462,7 +462,7 @@ static void close_all(void)
 	check_int(tw_clock_destroy(idle_clock), 0);
 }
 
-/* The first engine that the child creates makes the library the child's. */
+/* The create takes over the library for the child. The parent's objects stay the parent's. */
 static void child_creates_first(void)
 {
 	child_need(call_create(), 0);

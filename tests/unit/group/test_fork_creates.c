@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A forked child creates engines without a call before, in any thread. No block may belong to two
+ * A forked child creates engines as its first call, in any thread. No block may belong to two
  * timeouts, whichever threads have used the library before, and whichever of them takes it over.
  *
  * Seen to fail with these defects: the forking thread keeps its free blocks in the child, and
@@ -35,7 +35,7 @@ static void child_creates(void)
 	schedule(0, MANY);
 }
 
-/* Cancels all. If two of them had one block, the older one's handle would be stale. */
+/* Cancels all timeouts. If two had one block, the older one's handle would be stale. */
 static void child_ends(void)
 {
 	for (int i = 0; i < MANY + FEW; i++)

@@ -4,7 +4,7 @@
  * and by stop.
  *
  * Seen to fail with these defects: an entry is given back before its timer has run; an entry is
- * never given back, because no thread records that it has left the table.
+ * never given back, because no thread records that the entry has left the table.
  */
 #include "keyed_scene.h"
 

@@ -149,8 +149,8 @@ static void on_own_cancel(struct tw_handle self, void *arg)
 	(void)tw_cancel(self);
 }
 
-/* Chains that end by themselves, by their own cancel, and by stop. Each sort uses a few MiB, all
- * of which must be given back. */
+/* Chains that end by themselves, by their own cancel, and by stop. The chains of each kind use a
+ * few MiB, all of which must be given back. */
 Test(periodic_rejections, memory_comes_back_from_runs_and_from_stop)
 {
 	static const struct tw_kind kinds[] = {TW_KIND(on_own_cancel, NULL), TW_KIND(on_run, NULL)};

@@ -45,7 +45,7 @@ static void scene_end(struct scene *scene)
 	check_int(scene->job.ended, 1);
 }
 
-/* These tests stop the engine with the task in each possible place. */
+/* The next tests stop the engine, with the task in each possible place. */
 Test(retry_stop, stop_ends_a_task_before_its_first_attempt)
 {
 	struct scene scene;
@@ -151,7 +151,7 @@ Test(retry_stop, queue_with_tasks_is_not_destroyed)
 	check_int(tw_retry_destroy(NULL), 0);
 }
 
-/* A queue counts as in use inside a hook, too. */
+/* In the next test, a hook tries to destroy its queue, which is still in use. */
 static struct tw_retry *hook_queue;
 static atomic_int hook_destroy_code;
 

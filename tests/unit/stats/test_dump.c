@@ -4,7 +4,7 @@
  * and when, and the result if the worker cannot write it.
  *
  * Seen to fail with these defects:
- * - the entries of a slot are counted by its chunks;
+ * - the number of a slot's chunks is reported as that of its entries;
  * - an age is off by a factor of ten;
  * - cancelled timeouts count as waiting;
  * - the emptiest slots are listed first;

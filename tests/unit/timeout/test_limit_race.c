@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A test of defect B12: if a schedule counts itself before it checks the limit, a rejected caller
- * can cause the rejection of another caller. Three threads compete for one place, and one counter
- * stamps each call. While a call that is rejected runs, there must be a timeout that was accepted.
+ * A test of defect B12 (docs/internals/testing.md): if a schedule counts itself before it checks
+ * the limit, a rejected caller can cause the rejection of another caller. Three threads compete
+ * for one place, and one counter stamps each call. While a call that is rejected runs, there must
+ * be a timeout that was accepted.
  *
  * The window is a few nanoseconds long, so this test did not find the defect when it was planted.
  * tests/freeze/limit.c did, because it stops a thread inside the window.

@@ -6,7 +6,7 @@
  * Seen to fail with these defects: a cancel counts twice, in ingress and in the wheel (b05); a
  * rejected schedule is counted or keeps a place, or a hand-back is not counted (b06); a place is
  * given back before the callback (b09); cancelled timeouts count as pending until the worker
- * reclaims them (b13).
+ * reclaims them (b13). These numbers are those of the defects in docs/internals/testing.md.
  */
 #include "probe.h"
 
