@@ -26,7 +26,7 @@
  *     STOPPING  -> STOPPED            the finisher; its last touch of the engine
  *
  * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside a
- * read-side section.
+ * read-side section, or while it is present (thread/presence.h).
  */
 #ifndef TWI_WORKER_STATE_H
 #define TWI_WORKER_STATE_H
