@@ -25,8 +25,8 @@
  *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
  *     STOPPING  -> STOPPED            the finisher; its last touch of the engine
  *
- * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside an RCU
- * section, or while its mark is set (thread/presence.h).
+ * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside a
+ * read-side section, or while it is present (thread/presence.h).
  */
 #ifndef TWI_WORKER_STATE_H
 #define TWI_WORKER_STATE_H
