@@ -38,8 +38,6 @@
 
 /* Results of steps inside this file. The public functions never return them. */
 enum {
-	/* The engine does not accept timeouts: it is not started yet, or has stopped. */
-	NOT_OPEN = 1,
 	/* A bit: the timeout was accepted, and the caller must report a slow run. */
 	REPORT = 1 << 16,
 	/*

@@ -13,8 +13,7 @@
  *   handle_quick and those of batches; of the latter, handle_batch_single did fail.
  * - handle_quick and the harnesses of batches failed when the write was moved after the push in the
  *   present library.
- * - handle_keyed_stop and handle_retry_stop also failed without the step that restores the old
- *   value.
+ * - handle_keyed_stop and handle_retry_stop failed without the step that restores the old value.
  */
 #include "group/group.h"
 #include "keyed/reclaim.h"
