@@ -270,8 +270,9 @@ static void entry_run(struct twi_keyed_entry *entry)
 }
 
 /*
- * Acts on a timer that has expired. Runs the entry (the linearization point of the run) unless
- * another thread has ended or replaced it before.
+ * Acts on a timer that has expired. If the entry still waits, the swap takes it for its run, and is
+ * the linearization point of the run. If another thread has ended or replaced the entry before, it
+ * does not run.
  */
 static void timer_expired(struct twi_keyed_entry *entry)
 {

@@ -113,8 +113,8 @@ static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_
 }
 
 /*
- * Removes dead letters, and does not sync: a power loss may undo a trim, because the next trim
- * repeats it.
+ * Removes dead letters, and does not sync. A power loss may bring removed ones back, which does no
+ * harm: the next trim removes them again.
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
 {

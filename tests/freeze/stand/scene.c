@@ -64,7 +64,7 @@ void scene_hand_back_and_end(void *context, struct tw_handle handle, const struc
 		pthread_exit(NULL);
 }
 
-/* Counts a run of a chain. It does not end the chain, so it does not count as an end. */
+/* Counts nothing: the run does not end the chain, and `fired` counts timeouts that have ended. */
 static void on_chain(struct tw_handle self, void *arg)
 {
 	(void)self;
