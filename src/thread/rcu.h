@@ -20,7 +20,8 @@
  * the two. The grace period makes it for both (thread/barrier.h), or each makes its own.
  *
  * A thread without a reader (there was no memory, or its exit would not be reported) counts its
- * sections in one word that all such threads share. A grace period waits until that word is 0.
+ * sections in one of two words that all such threads share. A grace period waits until it has seen
+ * each of the two words 0. While it waits for one word, new sections count in the other one.
  *
  * Progress. enter and leave are wait-free. A thread's first enter takes a reader, which is
  * lock-free; tw_thread_attach does that in advance. synchronize blocks until other threads leave
