@@ -52,13 +52,20 @@ static union {
 	struct twi_readers readers;
 } near = {.readers = {.size = READERS_NEAR}};
 
-/* [atomic E10] how many sections the threads without a reader have open */
-static TWI_CACHE_ALIGNED _Atomic uint64_t shared;
+/*
+ * How many threads without a reader are inside a section. A section counts in one of two words. A
+ * grace period waits for one word at a time, and meanwhile later sections count in the other.
+ */
+static struct {
+	TWI_CACHE_ALIGNED _Atomic uint64_t inside[2]; /* [atomic E10] */
+	_Atomic uint32_t next; /* [atomic] the word for the sections that begin; only a hint */
+} shared;
 
 _Thread_local struct twi_reader *twi_reader_self;
 bool twi_rcu_light;
 
 static _Thread_local uint32_t shared_depth;
+static _Thread_local uint32_t shared_at; /* the word in which this thread's section counts */
 static _Thread_local uint32_t exit_rounds;
 
 static pthread_key_t exit_key; /* [const] after load */
@@ -169,15 +176,20 @@ TWI_COLD void twi_rcu_enter_first(void)
 		twi_rcu_enter(); /* E10 */
 		return;
 	}
-	shared_depth++;
-	(void)twi_fetch_add_relaxed(&shared, 1); /* RELAXED: the fence comes after it. */
-	ck_pr_fence_strict_memory();             /* E10: as in twi_rcu_begin_barrier(). */
+	if (shared_depth++ > 0)
+		return;
+	shared_at =
+		twi_load_relaxed(&shared.next); /* RELAXED: a grace period looks at both words. */
+	/* RELAXED: the fence comes after it. */
+	(void)twi_fetch_add_relaxed(&shared.inside[shared_at], 1);
+	ck_pr_fence_strict_memory(); /* E10: as in twi_rcu_begin_barrier(). */
 }
 
 TWI_COLD void twi_rcu_leave_shared(void)
 {
-	shared_depth--;
-	(void)twi_fetch_sub_release(&shared, 1); /* E10: pairs with shared_wait(). */
+	if (--shared_depth == 0)
+		/* E10: pairs with shared_wait(). */
+		(void)twi_fetch_sub_release(&shared.inside[shared_at], 1);
 }
 
 bool twi_rcu_inside(void)
@@ -214,11 +226,17 @@ static void reader_wait(struct twi_reader *reader)
 	}
 }
 
-static void shared_wait(void)
+static void shared_wait(uint32_t at)
 {
 	/* E10: pairs with twi_rcu_leave_shared(). */
-	for (uint32_t look = 0; twi_load_acquire(&shared) != 0; look++)
+	for (uint32_t look = 0; twi_load_acquire(&shared.inside[at]) != 0; look++) {
+		/*
+		 * RELAXED: only a hint. Without it, sections that overlap could keep this word from
+		 * 0, and the wait would not end.
+		 */
+		twi_store_relaxed(&shared.next, 1 - at);
 		look_again(look);
+	}
 }
 
 /*
@@ -238,12 +256,16 @@ static void barrier_make(void)
 void twi_rcu_synchronize(void)
 {
 	struct twi_readers *readers = &near.readers;
+	uint32_t next;
 
 	barrier_make();
 	for (; readers != NULL; readers = readers_next(readers))
 		for (uint32_t at = 0; at < readers->size; at++)
 			reader_wait(&readers->reader[at]);
-	shared_wait();
+	/* RELAXED: only a hint. First comes the word in which no section begins now. */
+	next = twi_load_relaxed(&shared.next);
+	shared_wait(1 - next);
+	shared_wait(next);
 }
 
 /*
@@ -287,7 +309,9 @@ static void child_begins(void)
 
 	for (; readers != NULL; readers = readers_next(readers))
 		block_inherit(readers);
-	twi_store_relaxed(&shared, shared_depth); /* RELAXED: as above. */
+	for (uint32_t at = 0; at < 2; at++)
+		/* RELAXED: as above. */
+		twi_store_relaxed(&shared.inside[at], shared_depth > 0 && shared_at == at);
 }
 
 static TWI_CONSTRUCTOR_FIRST void load(void)

@@ -20,7 +20,8 @@
  * the two. The grace period makes it for both (thread/barrier.h), or each makes its own.
  *
  * A thread without a reader (there was no memory, or its exit would not be reported) counts its
- * sections in one word that all such threads share. A grace period waits until that word is 0.
+ * sections in one of two words that all such threads share. A grace period waits until it has seen
+ * each of the two words 0. While it waits for one word, new sections count in the other one.
  *
  * Progress. enter and leave are wait-free. A thread's first enter takes a reader, which is
  * lock-free; tw_thread_attach does that in advance. synchronize blocks until other threads leave
@@ -114,7 +115,8 @@ static inline void twi_rcu_enter(void)
 	/* RELAXED: only this thread writes the word. */
 	word = twi_load_relaxed(&reader->word);
 	if (TWI_UNLIKELY((word & TWI_READER_DEPTH) != 0)) {
-		twi_store_relaxed(&reader->word, word + 1); /* RELAXED: the section is open. */
+		/* E10: a grace period that reads this word also sees the end of the section before. */
+		twi_store_release(&reader->word, word + 1);
 		return;
 	}
 	/* E10: a grace period that reads this word also sees the end of the section before. */

@@ -194,6 +194,7 @@ static void thread_forget(struct twi_thread *thread)
 	lane_set(thread, TWI_LANE_SHARED);
 	thread->attached = false;
 	thread->pin = NULL;
+	thread->presence = NULL;
 }
 
 /*

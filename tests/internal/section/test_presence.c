@@ -9,7 +9,7 @@
  * - a quick call that ends, fails, or has a finaliser leaves the mark set;
  * - a thread has a mark although the system has no barrier;
  * - a forked child keeps the marks of threads that it does not have;
- * - twi_thread_release() leaves the thread its mark.
+ * - twi_thread_release(), or a fork, leaves the thread its mark.
  */
 #include "check.h"
 #include "child.h"
@@ -17,6 +17,7 @@
 #include "probe.h"
 
 #include "thread/barrier.h"
+#include "thread/fork.h"
 #include "thread/presence.h"
 #include "thread/thread.h"
 
@@ -240,10 +241,14 @@ static struct guest forked_guest;
 static void mark_is_clear(void)
 {
 	child_need(twi_load_relaxed(&forked_guest.mark->inside), 0);
+	/* The thread that forked is not attached here, so it has no mark. */
+	child_need(twi_thread_self.presence == NULL, true);
 }
 
 Test(presence, a_forked_child_clears_the_marks_of_other_threads)
 {
+	check_true(twi_thread()->presence != NULL);
+	twi_fork_watch();
 	guest_begin(&forked_guest);
 	in_child(mark_is_clear);
 	check_int(twi_load_relaxed(&forked_guest.mark->inside), 1);

@@ -5,8 +5,9 @@
  *
  * Seen to fail with these defects: a grace period does not wait (waits_for_an_open_section,
  * waits_for_a_section_without_a_reader); it waits until a thread is in no section, instead of until
- * it has left the one that it was in (a_later_section_does_not_hold_it); an exiting thread keeps
- * its reader (readers_are_used_again); a child keeps the readers of the parent's threads
+ * it has left the one that it was in (a_later_section_does_not_hold_it); all sections without a
+ * reader count in one word (a_later_section_without_a_reader_does_not_hold_it); an exiting thread
+ * keeps its reader (readers_are_used_again); a child keeps the readers of the parent's threads
  * (a_child_waits_for_its_own_threads_only); tw_reschedule leaves a section open.
  */
 #include "asleep.h"
@@ -78,15 +79,16 @@ static void late_exit(void *arg)
 	if (twi_reader_self == NULL && twi_rcu_inside())
 		sem_post(&inside);
 	twi_rcu_leave();
-	sem_await(&leave);
+	sem_await(arg);
 	twi_rcu_leave();
 }
 
+/* `arg`: the semaphore that lets the thread leave, or NULL for the common one. */
 static void *late_main(void *arg)
 {
 	twi_rcu_enter();
 	twi_rcu_leave();
-	(void)pthread_setspecific(late_key, &late_key);
+	(void)pthread_setspecific(late_key, arg != NULL ? arg : &leave);
 	return arg;
 }
 
@@ -152,6 +154,23 @@ Test(sections, a_later_section_does_not_hold_it)
 	check_int(pthread_join(thread[1], NULL), 0);
 	sem_post(&leave);
 	check_int(pthread_join(thread[0], NULL), 0);
+}
+
+/* Sections of threads without a reader may overlap for ever, and still a grace period ends. */
+Test(sections, a_later_section_without_a_reader_does_not_hold_it)
+{
+	pthread_t thread[2], later;
+	sem_t leave_later;
+
+	(void)sem_init(&leave_later, 0, 0);
+	check_int(pthread_key_create(&late_key, late_exit), 0);
+	threads_begin(thread, late_main);
+	check_int(pthread_create(&later, NULL, late_main, &leave_later), 0);
+	sem_await(&inside);
+	threads_end(thread);
+	sem_post(&leave_later);
+	check_int(pthread_join(later, NULL), 0);
+	twi_rcu_synchronize();
 }
 
 static void *reader_main(void *arg)

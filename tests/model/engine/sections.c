@@ -9,7 +9,7 @@
  * destruction is a race, which the model reports.
  *
  * Seen to fail with these defects:
- * - twi_rcu_synchronize() makes no barrier, or does not look at a reader or at `shared`;
+ * - twi_rcu_synchronize() makes no barrier, or does not look at a reader, or at a word of `shared`;
  * - the begin of a section has no barrier, or has it before its store;
  * - a nested leave ends the section;
  * - twi_rcu_leave(), twi_rcu_leave_shared() or reader_give() stores relaxed;
@@ -44,12 +44,14 @@ static bool barrier_once_more(void)
 #define twi_rcu_light sections_light
 #define twi_reader_self (*sections_reader())
 #define shared_depth (*sections_depth())
+#define shared_at (*sections_at())
 #define exit_rounds (*sections_rounds())
 
 #include <stdint.h>
 
 struct twi_reader **sections_reader(void);
 static uint32_t *sections_depth(void);
+static uint32_t *sections_at(void);
 static uint32_t *sections_rounds(void);
 
 #include "thread/rcu.c"
@@ -59,6 +61,7 @@ static uint32_t *sections_rounds(void);
 /* The thread data of thread/rcu.c, one of each per fiber. */
 static struct twi_reader *reader_of[MODEL_FIBERS];
 static uint32_t depth_of[MODEL_FIBERS];
+static uint32_t at_of[MODEL_FIBERS];
 static uint32_t rounds_of[MODEL_FIBERS];
 
 struct twi_reader **sections_reader(void)
@@ -69,6 +72,11 @@ struct twi_reader **sections_reader(void)
 static uint32_t *sections_depth(void)
 {
 	return &depth_of[model_self()];
+}
+
+static uint32_t *sections_at(void)
+{
+	return &at_of[model_self()];
 }
 
 static uint32_t *sections_rounds(void)
