@@ -134,10 +134,18 @@ Test(sections, waits_for_an_open_section)
 	threads_end(thread);
 }
 
+/*
+ * A thread has no reader in the last round of its destructors. In that round ThreadSanitizer has
+ * ended its own part of the thread already, so a test of such a section cannot run with it.
+ */
+#define LAST_ROUND_RUNS (!TWI_TSAN)
+
 Test(sections, waits_for_a_section_without_a_reader)
 {
 	pthread_t thread[2];
 
+	if (!LAST_ROUND_RUNS)
+		return;
 	check_int(pthread_key_create(&late_key, late_exit), 0);
 	threads_begin(thread, late_main);
 	threads_end(thread);
@@ -162,6 +170,8 @@ Test(sections, a_later_section_without_a_reader_does_not_hold_it)
 	pthread_t thread[2], later;
 	sem_t leave_later;
 
+	if (!LAST_ROUND_RUNS)
+		return;
 	(void)sem_init(&leave_later, 0, 0);
 	check_int(pthread_key_create(&late_key, late_exit), 0);
 	threads_begin(thread, late_main);

@@ -7,6 +7,7 @@
  * waits for the program's section.
  */
 #include "child.h"
+#include "heir_threads.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ static void child_creates(void)
 {
 	struct tw_engine *engine = NULL;
 
+	heir_threads_begin();
 	child_need(tw_engine_create(NULL, &engine), 0);
 	child_need(tw_engine_start(engine), 0);
 	child_need(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
