@@ -14,6 +14,7 @@
  */
 #include "child.h"
 #include "fault.h"
+#include "heir_threads.h"
 #include "probe.h"
 
 #include <errno.h>
@@ -569,6 +570,8 @@ Test(group, calls_in_a_forked_child_return_echild)
 	int status = 0;
 	pid_t child = quiet_fork();
 
+	if (child == 0)
+		heir_threads_begin();
 	if (child == 0) {
 		bool good = tw_group_schedule(group, 1, &count_kind, &runs, NULL) == -ECHILD &&
 			    tw_group_schedule_at(group, 0, &count_kind, &runs, NULL) == -ECHILD &&
