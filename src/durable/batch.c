@@ -227,12 +227,10 @@ void twi_set_fail(struct tw_durable *set, int error)
 
 void twi_batch_pause(struct tw_durable *set)
 {
-	_Atomic uint32_t never = 0;
-
 	if (set->hooks.wait != NULL)
 		set->hooks.wait(set->hooks.context);
 	else if (!set->hooks.driven)
-		(void)twi_futex_wait(&never, 0, twi_until_ns(BUSY_WAIT_NS));
+		twi_futex_rest(BUSY_WAIT_NS);
 }
 
 /*

@@ -23,6 +23,14 @@ int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
  */
 int64_t twi_until_ns(int64_t timeout_ns);
 
+/* Sleeps for so long. No thread wakes the caller. It may return earlier. */
+static inline void twi_futex_rest(int64_t rest_ns)
+{
+	_Atomic uint32_t never = 0;
+
+	(void)twi_futex_wait(&never, 0, twi_until_ns(rest_ns));
+}
+
 /* Returns the time of CLOCK_MONOTONIC, the clock that futexes use. */
 static inline int64_t twi_monotonic_ns(void)
 {

@@ -25,14 +25,12 @@ struct twi_pin *twi_pin_of_lane(uint32_t lane)
  */
 static void pin_wait(struct twi_pin *pin, const void *engine)
 {
-	static _Atomic uint32_t nobody; /* [const] */
-
 	/*
 	 * E100: pairs with twi_pin_set() and twi_pin_clear(), so that the pinning thread's writes
 	 * to the engine come before the engine is freed.
 	 */
 	while (twi_load_acquire(&pin->engine) == engine)
-		(void)twi_futex_wait(&nobody, 0, twi_until_ns(LOOK_AGAIN_NS));
+		twi_futex_rest(LOOK_AGAIN_NS);
 }
 
 void twi_pins_wait(const void *engine)

@@ -20,22 +20,14 @@ struct twi_presence *twi_presence_of_lane(uint32_t lane)
 	return lane == TWI_LANE_SHARED || !twi_barrier_able() ? NULL : &presences[lane];
 }
 
-/* Waits a moment. No thread wakes the caller, because then each clear would look for waiters. */
-static void pause_briefly(void)
-{
-	static _Atomic uint32_t never; /* [const] */
-
-	(void)twi_futex_wait(&never, 0, twi_until_ns(LOOK_AGAIN_NS));
-}
-
 static void presence_wait(struct twi_presence *presence)
 {
 	/*
 	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
-	 * what the finisher does next.
+	 * what the finisher does next. Rests, because otherwise each clear would look for waiters.
 	 */
 	while (twi_load_acquire(&presence->inside) != 0)
-		pause_briefly();
+		twi_futex_rest(LOOK_AGAIN_NS);
 }
 
 void twi_presences_wait(void)
@@ -49,7 +41,7 @@ void twi_presences_wait(void)
 	 * failure here is temporary.
 	 */
 	while (!twi_barrier_all())
-		pause_briefly();
+		twi_futex_rest(LOOK_AGAIN_NS);
 	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
 		presence_wait(&presences[lane]);
 }

@@ -203,12 +203,10 @@ bool twi_rcu_inside(void)
 /* Lets other threads continue, before the caller looks again. */
 static void look_again(uint32_t look)
 {
-	static _Atomic uint32_t nothing; /* [const] */
-
 	if (look < LOOKS)
 		TWI_PAUSE();
 	else
-		(void)twi_futex_wait(&nothing, 0, twi_until_ns(LOOK_AGAIN_NS));
+		twi_futex_rest(LOOK_AGAIN_NS);
 }
 
 /* Waits until the thread has left the section that it is in, if it is in one. */

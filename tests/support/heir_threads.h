@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets a forked child make threads under ThreadSanitizer. In the child, TSan still lists the
+ * Lets a forked child make threads under ThreadSanitizer, and says where that is impossible. In the child, TSan still lists the
  * parent's threads by the addresses of their stacks. libc would reuse those stacks for the child's
  * threads. Stacks of another size are allocated anew, so the child asks for another size. Include
  * this file once per program.
@@ -9,7 +9,9 @@
 #define TESTS_HEIR_THREADS_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <tickwheel/fork.h>
 
 /* Returns options for TSan. Without them, it would end a forked child that makes a thread. */
@@ -17,6 +19,12 @@ const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "die_after_fork=0";
+}
+
+/* A user-mode emulator ends a forked child that makes a thread. */
+static inline bool heir_threads_possible(void)
+{
+	return getenv("TESTS_EMULATED") == NULL;
 }
 
 /* Must be called in a child before its first thread is made. */

@@ -10,6 +10,7 @@ unless TESTS_BROWSER_REQUIRED is set.
 Seen to fail: if the page has no button; if the page shows no rows.
 """
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -50,8 +51,8 @@ class Browser:
         return self.ask("POST", "/execute/sync", {"script": script, "args": []})
 
     def click(self, selector):
-        element = self.ask("POST", "/element", {"using": "css selector", "value": selector})
-        self.ask("POST", f"/element/{next(iter(element.values()))}/click")
+        # Finds and clicks in one step, because the page may replace its rows between two requests.
+        self.run(f"document.querySelector('{selector}').click()")
 
     def picture(self, path, width, scheme):
         self.ask("POST", "/window/rect", {"width": width, "height": 600})
@@ -114,17 +115,15 @@ def main():
         sys.exit(1 if "TESTS_BROWSER_REQUIRED" in os.environ else 77)
     with tempfile.TemporaryDirectory() as folder:
         patient, hasty = (Shop(sys.argv[1], f"{folder}/{seconds}", seconds) for seconds in (3600, 1))
-        for shop in (patient, hasty):
-            shop.closed_file.parent.mkdir()
-            shop.start()
-        browser = Browser(f"{folder}/browser")
-        try:
+        with contextlib.ExitStack() as ends:
+            for shop in (patient, hasty):
+                shop.closed_file.parent.mkdir()
+                shop.start()
+                ends.callback(shop.stop)
+            browser = Browser(f"{folder}/browser")
+            ends.callback(browser.end)
             orders_pay(patient, browser, sys.argv[2] if len(sys.argv) > 2 else None)
             order_closes(hasty, browser)
-        finally:
-            browser.end()
-        patient.stop()
-        hasty.stop()
     print("the page: good")
 
 

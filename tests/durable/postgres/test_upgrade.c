@@ -486,18 +486,17 @@ Test(upgrade, a_role_that_does_not_own_the_schema_is_refused, .init = scene_make
 Test(upgrade, an_upgraded_schema_is_as_a_new_one, .init = scene_make, .fini = scene_end,
      .timeout = 120)
 {
+	/* The schema's name follows each. */
 	static const char *const texts[] = {
 		"SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), "
 		"attnotnull, coalesce(pg_get_expr(adbin, adrelid), '') FROM pg_attribute JOIN "
 		"pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND "
-		"adnum = attnum WHERE relnamespace = %s AND relkind = 'r' AND attnum > 0 AND NOT "
-		"attisdropped",
+		"adnum = attnum WHERE relkind = 'r' AND attnum > 0 AND NOT attisdropped AND "
+		"relnamespace = ",
 		"SELECT pg_get_indexdef(c.oid), '', '', true, '' FROM pg_class c WHERE "
-		"relnamespace "
-		"= %s AND relkind = 'i'",
-		"SELECT pg_get_functiondef(oid), '', '', true, '' FROM pg_proc WHERE pronamespace "
-		"= "
-		"%s",
+		"relkind = 'i' AND relnamespace = ",
+		"SELECT pg_get_functiondef(oid), '', '', true, '' FROM pg_proc WHERE "
+		"pronamespace = ",
 	};
 	PGconn *connection = connect();
 	char fresh[64];
@@ -513,16 +512,14 @@ Test(upgrade, an_upgraded_schema_is_as_a_new_one, .init = scene_make, .fini = sc
 	bench_sql("DROP FUNCTION @_new.now_ns()");
 	bench_sql("SET search_path = pg_catalog");
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		char made[640], upgraded[640], both[1600];
+		char both[1600];
 
-		snprintf(made, sizeof made, texts[i], "'@_new'::regnamespace");
-		snprintf(upgraded, sizeof upgraded, texts[i], "'@'::regnamespace");
 		snprintf(both, sizeof both,
-			 "WITH a AS (SELECT replace(x::text, '@_new', '@') FROM (%s) AS x), b AS "
-			 "(SELECT x::text FROM (%s) AS x) SELECT count(*) FROM ((TABLE a EXCEPT "
-			 "TABLE "
-			 "b) UNION ALL (TABLE b EXCEPT TABLE a)) AS d",
-			 made, upgraded);
+			 "WITH a AS (SELECT replace(x::text, '@_new', '@') FROM "
+			 "(%s'@_new'::regnamespace) AS x), b AS (SELECT x::text FROM "
+			 "(%s'@'::regnamespace) AS x) SELECT count(*) FROM ((TABLE a EXCEPT "
+			 "TABLE b) UNION ALL (TABLE b EXCEPT TABLE a)) AS d",
+			 texts[i], texts[i]);
 		check_int(bench_sql(both), 0);
 	}
 	bench_sql("DROP SCHEMA @_new CASCADE");

@@ -251,6 +251,8 @@ Test(sections, a_child_waits_for_its_own_threads_only)
 {
 	pthread_t thread[2];
 
+	if (!heir_threads_possible())
+		return;
 	threads_begin(thread, section_main);
 	twi_rcu_enter();
 	in_child(child_synchronizes);

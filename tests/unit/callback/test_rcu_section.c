@@ -46,6 +46,8 @@ Test(rcu_section, a_child_forked_inside_one_creates_engines)
 {
 	struct fixture fixture;
 
+	if (!heir_threads_possible())
+		return;
 	fixture_open(&fixture, NULL);
 	must_schedule(fixture.engine, NS_PER_S, &count_kind, NULL);
 	urcu_bp_read_lock();
