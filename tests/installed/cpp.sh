@@ -29,10 +29,11 @@ programs() {
   names='basics executor races timer'
   [ "$standard" = 17 ] || names="$names coroutine coroutine_races"
   for name in $names; do
-    "$compiler" -std=c++$standard -g -O1 $warnings "$root/tests/cpp/$name.cc" -o "$folder/$name" "$@" \
+    program=$folder/$name-${compiler%% *}
+    $compiler -std=c++$standard -g1 -O1 $warnings "$root/tests/cpp/$name.cc" -o "$program" "$@" \
       $(pkg-config --cflags --libs tickwheel) -pthread
-    $run "$folder/$name" > "$folder/said" 2>&1 || {
-      cat "$folder/said"
+    $run "$program" > "$program.said" 2>&1 || {
+      cat "$program.said"
       echo "$name: failed: $compiler -std=c++$standard $*" >&2
       exit 1
     }
@@ -47,11 +48,23 @@ undefined() {
   esac
 }
 
-for compiler in ${CXX:-g++ clang++}; do
-  command -v "${compiler%% *}" > /dev/null || continue
+# all COMPILER
+all() {
   for standard in 17 20; do
-    programs "$compiler" $standard
-    programs "$compiler" $standard $(undefined "$compiler")
-    programs "$compiler" $standard -fsanitize=thread
+    programs "$1" $standard
+    programs "$1" $standard $(undefined "$1")
+    programs "$1" $standard -fsanitize=thread
   done
+}
+
+jobs=
+for compiler in ${CXX:-g++ clang++}; do
+  command -v "$compiler" > /dev/null || continue
+  all "$compiler" &
+  jobs="$jobs $!"
 done
+code=0
+for job in $jobs; do
+  wait "$job" || code=1
+done
+exit $code
