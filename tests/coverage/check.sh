@@ -20,7 +20,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 folder=${1:-$(mktemp -d)}
 
 if [ ! -e "$folder/build.ninja" ]; then
-  meson setup "$folder" "$root" -Db_coverage=true -Dbuildtype=debug -Dexamples=disabled -Dperf=disabled
+  meson setup "$folder" "$root" -Db_coverage=true -Dcriterion=disabled -Dbuildtype=debug -Dexamples=disabled \
+    -Dperf=disabled
 fi
 find "$folder" -name '*.gcda' -delete
 meson test -C "$folder" --no-suite long --quiet --print-errorlogs -t 5 \
