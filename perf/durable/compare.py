@@ -223,7 +223,7 @@ def table(measured):
     """Returns the table. Its ratios are relative to tickwheel's figure in the same run."""
     ours = measured["tickwheel, the file"]
     own = {name: statistics.median([one[name] for one in ours]) for name in COLUMNS}
-    lines = [f"| a second, in batches of 1,000 | {' | '.join(HEADINGS.values())} |", "|---|---|---|---|---|"]
+    lines = [f"| timers a second, in batches of 1,000 | {' | '.join(HEADINGS.values())} |", "|---|---|---|---|---|"]
     for title, figures in measured.items():
         lines.append(f"| {title} | " + " | ".join(cell(figures, name, own[name]) for name in COLUMNS) + " |")
     return "\n".join(lines)
@@ -264,7 +264,7 @@ def main():
             measured[keeper.title].append(one_round(options.client, keeper, options))
             print(number + 1, keeper.title, measured[keeper.title][-1], file=sys.stderr)
     about = f"{processor()}, {os.cpu_count()} processors; medians of {options.repeat}, in turns."
-    text = f"{about} In brackets: beside tickwheel.\n\n{table(measured)}"
+    text = f"{about} In brackets: divided by tickwheel's figure.\n\n{table(measured)}"
     print(text)
     if options.write:
         page_write(options.write, text)

@@ -8,7 +8,7 @@ usage: compare_tables.py FILE            to standard output
 import itertools
 import sys
 
-from scale_tables import machine, main, number, spread, table
+from scale_tables import machine, main, number, spread, table, without_empty
 
 MARKS = "<!-- compare: begin -->", "<!-- compare: end -->"
 OURS, OURS_AT, OURS_COARSE, PROBE = "tickwheel", "tickwheel-at", "tickwheel-coarse", "none"
@@ -20,8 +20,12 @@ BY_CLOCK = [
     ("mutex-wheel-monotonic", "monotonic"), ("mutex-wheel", "coarse"),
 ]
 LATENESS_LEGEND = (
-    "What adds to the lateness: {ours} has a tick of {tick} us here; netty-512, netty-65536 and mutex-wheel have one of 1 ms, "
-    "and dpdk's thread looks once in 1 ms, so that up to 1 ms is theirs by setting. The others have none (go seems to wait in whole ms); they sleep until the next deadline."
+    "Lateness includes the tick. {ours} has a tick of {tick} us here; netty-512, netty-65536 and mutex-wheel have one of 1 ms, and "
+    "dpdk's thread looks once in 1 ms. The other engines have no tick, and sleep until the next deadline (go seems to wait in whole ms)."
+)
+TARGETS_LEGEND = (
+    'Targets. "Result" is `met`, the ratio that was reached, or the multiple of the target. The best other engine has the least '
+    "value in this run. The floor is the sum of the steps that the operation cannot avoid:"
 )
 
 
@@ -49,11 +53,11 @@ def legend(workload, rows):
 
 
 def contests(rows):
-    head = ["engine", "wall ns", "least – most", "ratio", "CPU ns", "ratio", "lateness p50, us", "p99"]
+    head = ["engine", "wall ns", "least – most", "÷ tickwheel", "CPU ns", "÷ tickwheel", "lateness p50, us", "p99"]
     for (workload, producers, ops, repeat), group in itertools.groupby(rows, contest):
         group = list(group)
         yield from [f"`{workload}`, {producers} producer{'s' * (producers > 1)}, {ops:,} operations, medians of {repeat}:", ""]
-        yield from table(head, [line(row) for row in group])
+        yield from without_empty(head, [line(row) for row in group])
         yield from legend(workload, group)
 
 
@@ -201,7 +205,7 @@ def targets_light(rows):
         if oversleep is None or mine is None:
             continue
         target = light.value(OURS, "tick_ns") + factor * oversleep
-        yield from light.limit(f"lateness {key} (a tick + {factor} × {number(oversleep / 1e3)} us, a bare futex wait's)", mine / 1e3, target / 1e3, "us")
+        yield from light.limit(f"lateness {key} (a tick + {factor} × {number(oversleep / 1e3)} us, the oversleep of a bare futex wait)", mine / 1e3, target / 1e3, "us")
 
 
 def targets(rows):
@@ -209,8 +213,8 @@ def targets(rows):
     lines = [*targets_shared(rows, floor), *targets_fire(rows, floor), *targets_loop(rows, floor), *targets_light(rows)]
     if not lines:
         return []
-    head = ["", "tickwheel, ns where nothing else is said", "best other", "ratio", "target", "", "floor", "above it"]
-    return ["Targets. `met`, or how it stands; the best other is the one with the least in this run, the floor the sum of the parts below:", "", *table(head, lines)]
+    head = ["", "tickwheel (ns if no unit is given)", "best other (ns)", "tickwheel ÷ other", "target", "result", "floor (ns)", "tickwheel ÷ floor"]
+    return [TARGETS_LEGEND, "", *table(head, lines)]
 
 
 def lines_of(rows):

@@ -21,6 +21,12 @@ def table(head, lines):
     return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(line) + " |" for line in lines), ""]
 
 
+def without_empty(head, lines):
+    """Returns the table without the columns in which each cell is empty."""
+    kept = [at for at in range(len(head)) if any(line[at] for line in lines)]
+    return table([head[at] for at in kept], [[line[at] for at in kept] for line in lines])
+
+
 def machine(rows):
     """Describes when, on which machine and with which build the rows were measured. Several runs give a span of
     dates."""
@@ -60,7 +66,7 @@ def pending(rows):
         ]
         for row in rows
     ]
-    return table(["", "wall ns", "predicted", "CPU ns", "predicted", "wall, least – most", "bytes per pending", "repeats"], lines)
+    return table(["pairs", "wall ns", "wall, predicted", "CPU ns", "CPU, predicted", "wall, least – most", "bytes per pending", "repeats"], lines)
 
 
 def producers(rows):
@@ -76,22 +82,22 @@ def curve(rows):
         [f"`{name(row)}`", number(row["ns_per_op"]), number(row["cpu_ns_per_op"]), spread(row), number(row["bytes_per_pending"]), *lateness(row)[:2]]
         for row in rows
     ]
-    return table(["", "wall ns", "CPU ns", "wall, least – most", "bytes per pending", "lateness p50, ms", "p99"], lines)
+    return without_empty(["point", "wall ns", "CPU ns", "wall, least – most", "bytes per pending", "lateness p50, ms", "p99"], lines)
 
 
 def shapes(rows):
     lines = [[f"`{name(row)}`", number(row["ns_per_op"]), number(row["cpu_ns_per_op"]), number(row["over_mean"], 2), number(row.get("predicted_cpu_ns"))] for row in rows]
-    return table(["", "wall ns", "CPU ns", "over the mean (CPU)", "CPU, predicted"], lines)
+    return table(["operation", "wall ns", "CPU ns", "CPU divided by that of `-mean`", "CPU, predicted"], lines)
 
 
 PARTS = {
     "caches": ("The machine, medians of 3:", caches),
-    "pending": ("`pending`, a pair beside so many:", pending),
-    "producers": ("`producers`, pairs, all producers together, beside a trickle that fires:", producers),
-    "slots": ("`slots`, the hashed wheel: a million pending, cancel at random and schedule; and `fire`:", curve),
-    "tick": ("`tick`, `fire` of a million in 1 ms to 1 s:", curve),
-    "range": ("`range`, `fire`; and a ring of a million live:", curve),
-    "shapes": ("`shapes`, a million at once:", shapes),
+    "pending": ("`pending`, a pair of schedule and cancel while so many timeouts are pending:", pending),
+    "producers": ("`producers`, pairs of all producers together, while one schedule in 4,096 is left to fire:", producers),
+    "slots": ("`slots`, the hashed wheel with so many slots. `random`: cancel a random one of a million pending timeouts and schedule another; `fire`:", curve),
+    "tick": ("`tick`, `fire` of a million timeouts for 1 ms to 1 s, with a tick of such length:", curve),
+    "range": ("`range`, timeouts for such times: `fire`, and a `live-ring` with a million live:", curve),
+    "shapes": ("`shapes`, a million timeouts with such deadlines or in such an order:", shapes),
 }
 
 
