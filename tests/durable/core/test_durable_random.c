@@ -6,6 +6,7 @@
 #include "scene.h"
 
 #include "random.h"
+#include "slowdown.h"
 
 enum { TIMERS = 400, STEPS = 1500, SEEDS = 8 };
 
@@ -167,9 +168,11 @@ static void run_seed(uint64_t seed)
 
 Test(durable_random, nothing_acknowledged_is_lost_and_nothing_cancelled_runs)
 {
-	for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
+	uint64_t seeds = slowed(SEEDS);
+
+	for (uint64_t seed = 1; seed <= 2 * seeds; seed++) {
 		scene_make();
-		scene.elapsed = seed > SEEDS;
+		scene.elapsed = seed > seeds;
 		run_seed(seed);
 		scene_end();
 	}

@@ -7,6 +7,7 @@
 #include "child.h"
 #include "fault.h"
 #include "probe.h"
+#include "slowdown.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -85,16 +86,17 @@ static bool tour_schedule(struct tour *tour, int64_t delay_ns, atomic_int *runs,
 
 static void tour_fill(struct tour *tour)
 {
+	int far_count = (int)slowed(FAR_COUNT), soon_count = (int)slowed(SOON_COUNT);
 	int error = tw_memory_reserve(1000);
 	int i;
 
 	need(error == 0 || error == -ENOMEM);
 	error = tw_thread_attach();
 	need(error == 0 || error == -ENOMEM);
-	for (i = 0; i < FAR_COUNT; i++)
+	for (i = 0; i < far_count; i++)
 		tour->far_accepted += tour_schedule(tour, NS_PER_S + i * NS_PER_MS / 8,
 						    &tour->far_runs, i % 7 == 0);
-	for (i = 0; i < SOON_COUNT; i++)
+	for (i = 0; i < soon_count; i++)
 		tour->soon_accepted +=
 			tour_schedule(tour, i % 10 * NS_PER_MS, &tour->soon_runs, false);
 }
