@@ -276,7 +276,9 @@ class Shared(Flavour):
             return
         link = ["-lm"]
         if linked:
-            link = [f"-L{self.folder}", *(f"-lmutant_{layer}" for layer in layers), "-lmutant", *self.libraries, "-lm", *wraps]
+            # Some programs use liburcu-bp themselves.
+            beside = [*self.libraries, "-Wl,--as-needed", "-lurcu-bp", "-lm"]
+            link = [f"-L{self.folder}", *(f"-lmutant_{layer}" for layer in layers), "-lmutant", *beside, *wraps]
         link += [flag for layer in layers for flag in self.layers[layer] if flag.startswith(("-l", "-L"))]
         run_quietly([self.cc, *self.flags, *parts, "-rdynamic", "-o", made, *link])
         made.with_name(made.name + ".key").write_text(key)
