@@ -204,7 +204,12 @@ static void child_run(void)
 		child_asks_engine(published_moved);
 		child_asks_process();
 	}
-	child_creates();
+	/*
+	 * With a sanitizer, another thread may have held a lock of its allocator at the fork, and the
+	 * child would wait for that lock for ever.
+	 */
+	if (PLAIN_END_POSSIBLE)
+		child_creates();
 	if (published_real != NULL) {
 		child_asks_engine(published_real);
 		child_destroys();
