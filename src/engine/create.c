@@ -163,9 +163,9 @@ struct twi_wheel *twi_engine_wheel(const struct tw_engine *engine)
 }
 
 /*
- * Returns when tick 0 begins. That is one tick before now or, if ticks are aligned to multiples of
- * their length, before the latest multiple. So one tick is already over, and a past deadline has a
- * tick to lie in (worker/at_once.h).
+ * Returns the epoch, at which tick 0 ends. That is one tick before now or, if ticks are aligned to
+ * multiples of their length, before the latest multiple. So tick 1 is already over, and a past
+ * deadline has a tick to lie in (worker/at_once.h).
  */
 static int64_t epoch_of(const struct tw_options *options, int64_t now_ns)
 {
