@@ -57,7 +57,7 @@ while read -r file; do
   object=$WORK/seen/$(echo "${file#"$source_dir"/}" | tr / _).o
   compile "$object" "$file" "${seen[@]}"
   objects+=("$object")
-done < <(find "$source_dir" -name '*.c' -not -path '*/executors/*' -not -path '*/durable/*'; ls "$source_dir"/durable/{request,stage,fresh/table}.c; echo "$here/runtime/thread_data.c"; find "$here" -name '*.c' -not -path '*/runtime/*' -not -path '*/genmc/*')
+done < <(find "$source_dir" -name '*.c' -not -path '*/executors/*' -not -path '*/durable/*' -not -path '*/hosts/*'; ls "$source_dir"/durable/{request,stage,file/claim,fresh/table}.c; echo "$here/runtime/thread_data.c"; find "$here" -name '*.c' -not -path '*/runtime/*' -not -path '*/genmc/*')
 for job in $(jobs -p); do
   wait "$job" || failed=1
 done
