@@ -37,10 +37,22 @@ static void make(void)
 	bench_sql("SELECT set_config('search_path', '@', false)");
 }
 
+/*
+ * Waits until the server has ended the other connections. A heartbeat that was sent before its
+ * connection was closed may still run, and its locks and those of DROP SCHEMA would be a deadlock.
+ */
+static void others_wait(void)
+{
+	while (bench_sql("SELECT count(*) FROM pg_stat_activity WHERE "
+			 "backend_type = 'client backend' AND pid <> pg_backend_pid()") != 0)
+		usleep(1000);
+}
+
 static void end(void)
 {
 	if (bench_postgres.connection == NULL)
 		return;
+	others_wait();
 	bench_sql("DROP SCHEMA @ CASCADE");
 	PQfinish(bench_postgres.connection);
 }

@@ -55,7 +55,7 @@ class Server:
         self.run("initdb", "-D", str(self.folder / "data"), "-U", "postgres", "-A", "trust", "--no-instructions", "-E", "UTF8", "--locale=C")
         with open(self.folder / "data/postgresql.conf", "a", encoding="ascii") as file:
             file.write("\n".join([f"unix_socket_directories = '{self.folder}'", "listen_addresses = ''", "max_connections = 60",
-                                  "shared_buffers = 64MB", *settings, ""]))
+                                  "shared_buffers = 64MB", "client_min_messages = warning", *settings, ""]))
 
     def run(self, program, *arguments):
         subprocess.run([str(self.bin / program), *arguments], user=self.user, check=True, stdout=subprocess.DEVNULL,
@@ -85,10 +85,13 @@ class Server:
         self.process = None
 
     def sql(self, text, database="postgres"):
-        """Returns the rows; each is a list of strings."""
-        ran = subprocess.run([str(self.bin / "psql"), "-h", str(self.folder), "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1",
-                              "-XAtq", "-F", "\t", "-c", text], check=True, capture_output=True, text=True)
-        return [line.split("\t") for line in ran.stdout.splitlines()]
+        """Returns the rows; each is a list of strings. Tries again if the text and a worker's statement were a deadlock."""
+        while True:
+            ran = subprocess.run([str(self.bin / "psql"), "-h", str(self.folder), "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1",
+                                  "-XAtq", "-F", "\t", "-c", text], check=False, capture_output=True, text=True)
+            if "deadlock detected" not in ran.stderr:
+                ran.check_returncode()
+                return [line.split("\t") for line in ran.stdout.splitlines()]
 
     def end(self):
         self.kill()
