@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests from Agrona's and Kafka's suites for their wheels: single timeouts, and timeouts that
- * their callbacks keep for another run. Each test runs with both of our wheels.
+ * The tests from Agrona's and Kafka's suites for their wheels: single timeouts, and timeouts whose
+ * callbacks keep them for another run. Each test runs with both of our wheels.
  */
 #include "probe.h"
 
@@ -20,7 +20,7 @@
 	}                                                                                          \
 	static void suite##_##name(enum tw_wheel wheel)
 
-/* Opens a wheel of 8 slots of 1 ms. Agrona's tests have 1,024 slots of 2^20 ns. A small wheel
+/* Opens a wheel of 8 slots of 1 ms. Agrona's wheel has 1,024 slots of 2^20 ns. A small wheel
  * completes a revolution sooner. */
 static void open_small(struct fixture *fixture, enum tw_wheel wheel)
 {

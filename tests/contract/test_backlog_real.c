@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Defect B18 (docs/internals/testing.md) in real time: one thread schedules a million timeouts of
- * 1 ms, as fast as it can, at a tick of 100 ms. Other hashed wheels of this kind finish 0.72 to
- * 0.86 s late, because each tick transfers at most 100,000. Here no timeout may be later than half
- * of 0.72 s. The defect would show in every try. A busy machine takes the processor away only in
- * some tries, so one good try of many is enough.
+ * 1 ms, as fast as it can, at a tick of 100 ms. Other hashed wheels transfer at most 100,000
+ * timeouts in each tick, so they finish 0.72 to 0.86 s late. Here no timeout may be later than half
+ * of 0.72 s. The defect would make every try late, but a busy machine delays only some tries. So
+ * one good try of many is enough.
  */
 #include "fixture.h"
 

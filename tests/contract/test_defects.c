@@ -14,8 +14,8 @@
  * - b15: a schedule is rejected when 2^20 timeouts are in ingress;
  * - b16: the worker sleeps only until the next tick, or for 25 ms at most;
  * - b17: cancel pushes a timeout to the cancel queue although it is still in ingress, so it is
- *   freed twice (tests/freeze/transfer.c has the other half: a slot entry made before the step to
- *   WHEELED);
+ *   freed twice (tests/freeze/transfer.c tests the other half of the defect: the transfer makes a
+ *   slot entry before the step to WHEELED);
  * - b18: the worker sleeps after a full batch, or transfers all entries before it expires any;
  * - b19: all timeouts that use a node have the same generation.
  */
@@ -32,7 +32,7 @@
 
 /*
  * Checks the order of runs. Defect B14: timeouts of one tick ran in the order in which they were
- * scheduled. They must run by deadline.
+ * scheduled. They must run in the order of their deadlines.
  */
 static void on_order(struct tw_handle self, void *arg)
 {
@@ -85,7 +85,8 @@ Test(defects, b14_inside_a_tick_by_deadline)
 		order_of_one_tick(wheels[i % 2], i / 2 % 2 != 0 ? TW_ENGINE_LOOP : 0, ticks[i / 4]);
 }
 
-/* A test of defect B16: an idle engine woke up at each tick, or kept a core busy. */
+/* A thread, as the system reports it. The test of defect B16 uses it: an idle engine woke up at
+ * each tick, or kept a core busy. */
 struct task {
 	char name[20];
 	char state; /* the thread's state as the system reports it; S: it sleeps */
@@ -185,8 +186,8 @@ Test(defects, b15_queue_is_not_full_at_two_to_the_20)
 }
 
 /*
- * A test of defect B17: a cancel and the transfer put the same node into one queue twice, or a
- * cancel unlinked a node while the transfer moved it.
+ * A thread of the test of defect B17: a cancel and the transfer put the same node into one queue
+ * twice, or a cancel unlinked a node while the transfer moved it.
  */
 struct churn {
 	struct tw_engine *engine;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of Dubbo's own suite for its HashedWheelTimer. They use its numbers, in virtual
- * time. */
+/* The tests of Dubbo's own suite for its HashedWheelTimer, with the numbers of that suite, in
+ * virtual time. */
 #include "probe.h"
 
 #include <errno.h>

@@ -3,9 +3,10 @@
  * The tests of tokio's suite for its interval, and of wahern's for periodic timeouts. They use the
  * numbers of those suites, in virtual time.
  *
- * Seen to fail with these defects: with TW_MISSED_SKIP, the next run counts from now (skip,
- * primes); with a fixed delay, the next run counts from the due point; with TW_MISSED_BURST, points
- * are left out; the first run comes only after a whole period; a reset does not move the grid.
+ * Seen to fail with these defects (in parentheses: the tests): with TW_MISSED_SKIP, the next run
+ * counts from now (skip, primes); with a fixed delay, the next run counts from the due point; with
+ * TW_MISSED_BURST, points are left out; the first run comes only after a whole period; a reset does
+ * not move the grid.
  */
 #include "../unit/periodic/periodic_scene.h"
 
@@ -140,7 +141,7 @@ static void primes_open(struct fixture *fixture, struct prime *prime, uint32_t m
 }
 
 /*
- * Checks that the next run is at the first point of the grid that is not over, whichever points
+ * Checks that the next run is at the first point of the grid that has not passed, whichever points
  * were left out.
  */
 static void prime_check(const struct prime *prime, int64_t now_ns, uint32_t missed)

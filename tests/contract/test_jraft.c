@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of JRaft's suite for its repeated timer. They use its numbers, in virtual time. The
- * timer waits 50 ms from the end of a run, unless the callback sets another wait ("adjusted"). Each
- * reset begins the wait again.
+ * The tests of JRaft's suite for its repeated timer, with the numbers of that suite, in virtual
+ * time. The timer waits 50 ms from the end of a run, unless the callback sets another wait
+ * ("adjusted"). Each reset begins the wait again.
  *
  * Seen to fail with these defects: a chain continues after a cancel in its run; a reschedule does
  * not move the next run, or does not move the grid (reset_before…); the wait counts from the start
@@ -114,7 +114,7 @@ Test(jraft, run_once_now_begins_the_wait_anew)
 	timer_start(&fixture, &timer);
 	step_to(&fixture, 20);
 	check_int(tw_reschedule(timer.handle, 0), TW_RESCHEDULE_DONE);
-	/* Without this flush the worker could run the timeout now or after the next step. */
+	/* Without this flush the worker might run the timeout only after the next step. */
 	fixture_flush(&fixture);
 	check_int(timer.count, 1);
 	step_to(&fixture, 20 + 50);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tests of Netty's own suite for its HashedWheelTimer. They use its numbers, in virtual time.
+ * The tests of Netty's own suite for its HashedWheelTimer, with the numbers of that suite, in
+ * virtual time.
  *
  * Seen to fail with this defect: a deadline overflows (test b15_…).
  */
@@ -129,8 +130,9 @@ Test(netty, timer_should_expire_rearmed_three_times)
 }
 
 /*
- * In the next test, 100,000 timeouts of 125 ms are scheduled over one second, at a tick of 200 ms.
- * Each must run after 125 ms at least and before 650 ms.
+ * In the next two tests, 100,000 timeouts of 125 ms are scheduled at a tick of 200 ms. None may run
+ * early. The first test moves the clock by 1 ms at a time, so each timeout may be late by at most a
+ * tick.
  */
 struct timed {
 	struct tw_engine *engine;
@@ -185,8 +187,8 @@ Test(netty, timeouts_run_at_most_a_tick_late)
 }
 
 /*
- * Repeats the test with the check of Netty's authors: all timeouts are in one heap, and time moves
- * in steps of a tick.
+ * Repeats the test as Netty's authors do: the clock moves in large steps, and each timeout must run
+ * less than 650 ms after it was scheduled.
  */
 Test(netty, execution_on_time_in_steps_of_a_tick)
 {

@@ -75,9 +75,8 @@ static void actor_cancel(struct actor *actor, struct item *item)
 }
 
 /*
- * Makes an actor's step in time. The first actor moves the clock, so that time passes during
- * operations. Both actors let the worker catch up. Otherwise no timeout would expire before it is
- * cancelled.
+ * Lets time pass between an actor's operations. Only the first actor moves the clock. Both actors
+ * let the worker catch up. Otherwise no timeout would expire before it is cancelled.
  */
 static void actor_step(struct actor *actor)
 {

@@ -245,8 +245,8 @@ static void node_begin(struct node *node, struct fixture *fixture, uint64_t seed
 }
 
 /*
- * Checks that each election comes one to two seconds after the previous one, or after `since_ns`,
- * and that the waits differ.
+ * Checks that the first election comes one to two seconds after `since_ns`, each later one as long
+ * after the previous one, and that the waits differ.
  */
 static void check_elections(const struct node *node, int64_t since_ns)
 {

@@ -17,7 +17,7 @@ static const char *const url[URLS] = {"registry://a/orders", "registry://a/stock
 				      "registry://a/users"};
 
 /* Makes an item that fails `vain` times and then succeeds. With the largest number, 8, it fails
- * in the whole test. */
+ * throughout the test. */
 static void failed_init(struct item *item, struct tw_engine *engine, int vain)
 {
 	item_init(item, engine);

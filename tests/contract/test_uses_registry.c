@@ -2,10 +2,10 @@
 /*
  * A typical use of keyed timeouts in servers, in virtual time: a service registry's client keeps
  * its failed registrations by URL. Each is tried again until it succeeds, is unregistered, or the
- * client ends. Whatever ends a URL's chain, its copy must be released once, and its key must be
- * free.
+ * client ends. Whatever ends a registration, it must be released once, and its key must be free
+ * afterwards.
  *
- * Seen to fail with this defect: a cancel during a try does not end the chain.
+ * Seen to fail with this defect: a cancel during a try does not end the registration.
  */
 #include "probe.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Typical uses of retries in servers, in virtual time: the failed calls of a failback cluster, the
- * notices of a payment by a table and by growing delays, and a keyed timer's retry that stays one
- * pending timeout.
+ * notices of a payment, after delays from a table or growing delays, and a timer operation that is
+ * tried again and stays one pending timeout.
  */
 #include "../unit/retry/retry_scene.h"
 
@@ -203,8 +203,8 @@ static void payment_run(int accepts)
 }
 
 /*
- * Sixteen notices in a day by a table. Another thread receives the answers. Seen to fail with this
- * defect: the table ends too soon.
+ * Sends up to sixteen notices in a day, after the delays of a table. Another thread receives the
+ * answers. Seen to fail with this defect: the table ends too soon.
  */
 Test(uses_retry, payment_call_back_by_table)
 {

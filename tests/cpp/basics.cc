@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: MIT Tests engines, loops, clocks, durations, errors, `after` and its
-// handle.
+// SPDX-License-Identifier: MIT
+// Tests engines, loops, clocks, durations, errors, `after` and its handle.
 #include "check.hpp"
 
 #include <cerrno>

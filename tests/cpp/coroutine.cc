@@ -134,7 +134,8 @@ void stopped_from_a_callback()
 	CHECK(said.ended && said.wakes.front() == tw::wake::stopped);
 }
 
-// The loop is not polled, so when it looks, it finds both the stop request and the passed deadline.
+// The loop is not polled meanwhile, so the next poll finds both the stop request and the passed
+// deadline.
 void stopped_when_due_but_not_resumed()
 {
 	tw::time_source clock(tw::engine_clock::time_point(0s));

@@ -97,7 +97,7 @@ class requester
 	std::thread thread_;
 };
 
-// Only the stop request can end the sleep, at whatever step it comes.
+// Only the stop request can end the sleep, at whatever step of the sleep the request comes.
 void stop_meets_the_begin_of_a_sleep()
 {
 	tw::engine engine;

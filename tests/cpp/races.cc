@@ -52,7 +52,7 @@ void timer_destroyed_while_it_expires()
 	}
 }
 
-// The callback schedules its timer again and again, until the destructor ends that.
+// The callback schedules its timer again in each run, until the timer's destructor prevents it.
 void timer_destroyed_while_it_reschedules()
 {
 	tw::engine engine;

@@ -209,8 +209,8 @@ void destroyed_when_due_behind_a_running_callback()
 	CHECK(runs == 0);
 }
 
-// A callback calls this while a destructor should wait for it. A destructor that does not wait
-// returns meanwhile.
+// A callback calls this function to prolong its run while a destructor must wait for the run. A
+// destructor that does not wait returns before the run has ended.
 void linger()
 {
 	for (int i = 0; i < 20; i++)
@@ -277,7 +277,7 @@ void destroyed_after_own_reschedule_waits_for_the_run()
 	CHECK(ended.load());
 }
 
-// The callback goes on until its schedule is rejected, because the owner ends the timer.
+// The callback does not return until its schedule is rejected, because the owner ends the timer.
 void schedule_in_the_callback_fails_while_the_owner_ends_it()
 {
 	world here;
@@ -364,7 +364,7 @@ void cancels_itself_inside_its_callback()
 	CHECK(runs == 2);
 }
 
-// The old timer's callback replaces it by a new one.
+// The callback of a timer replaces that timer by a new one.
 void replaced_inside_its_own_callback()
 {
 	world here;

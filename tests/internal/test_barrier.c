@@ -9,8 +9,8 @@
  * Seen to fail with these defects:
  * - the worker makes no barrier before it sleeps;
  * - lanes are never marked as busy, or are marked although the system has no such barrier;
- * - after a failed barrier, the sleep of a worker is not short, or that of a loop after a poll or
- *   after the first setting of its descriptor;
+ * - after a failed barrier, a worker's sleep is not short, or a loop's sleep is not short after a
+ *   poll, or after its descriptor was made;
  * - sleeps stay short when the barrier succeeds again.
  */
 #include "asleep.h"
@@ -42,7 +42,8 @@ bool twi_barrier_able(void)
 	return atomic_load(&able);
 }
 
-/* The sections of this program have barriers of their own, so only the sleep's barriers count. */
+/* Returns false, so that sections use fences of their own. Then only the barriers before sleeps are
+ * counted. */
 bool twi_barrier_register(void)
 {
 	return false;
@@ -234,8 +235,8 @@ Test(barrier, after_a_barrier_a_loop_sleeps)
 	loop_close(engine);
 }
 
-/* After a failed barrier the loop's descriptor must become readable soon, when it is made and
- * after each poll. */
+/* After a failed barrier the loop's descriptor must become readable soon: soon after it is made,
+ * and soon after each poll. */
 Test(barrier, after_a_failed_barrier_a_loop_is_woken_soon)
 {
 	struct tw_engine *engine = loop_open(false);

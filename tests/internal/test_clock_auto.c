@@ -52,8 +52,8 @@ Test(clock_auto, threads_at_once_find_the_same_clock)
 }
 
 /*
- * A deadline must not be computed from a time before the call. Compared with another reading of the
- * time, it may be later by at most the lag.
+ * A deadline must not be computed from a time before the call. It may be later than a deadline from
+ * the true time, by at most the clock's lag.
  */
 Test(clock_auto, no_deadline_is_early)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which CPU belongs to which engine of a group. It covers the system's lists of CPUs, the
- * distribution of CPUs and nodes over engines, threads that move between CPUs, and pinned workers.
+ * Tests which CPU belongs to which engine of a group. The tests cover the system's lists of CPUs,
+ * the distribution of CPUs and nodes over engines, threads that move between CPUs, and pinned
+ * workers.
  *
  * Seen to fail with these defects:
  * - CPUs are assigned to the engines in turn, so that neighbours are separated;

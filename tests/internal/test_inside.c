@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Properties of the library's inner layers. If they break, a user notices late or never: what a
- * thread gives back when it ends, and how slabs are cut and counted.
+ * Tests what a thread gives back when it ends, and how runs (rows of blocks) are cut from slabs and
+ * counted. A user would notice a defect there late or never.
  *
  * Seen to fail with these defects:
  * - a thread that ends gives back nothing, does not give back its lane, or gives back only one of
  *   its two magazines;
  * - a detach does nothing;
- * - a run of a slab's blocks omits its first block;
+ * - a run omits its first block;
  * - a slab's count of runs grows after its last run;
  * - tw_memory_reserve does not populate the slab in use, or allocates although it cannot get all of
  *   the memory;
@@ -224,8 +224,8 @@ Test(inside, stock_that_keeps_nothing_returns_its_blocks)
 	twi_pool_give(&stock, block);
 	cr_assert(stock.give == NULL);
 	/*
-	 * The given block and the rest of its run must be in the depot, so that no second run is
-	 * cut.
+	 * The block that was given back must be in the depot, and so must the rest of the run that
+	 * was cut with it. Then these takes cut no second run.
 	 */
 	twi_stock_init(&stock, false);
 	for (int i = 0; i < TWI_RUN_BLOCKS - 1; i++)

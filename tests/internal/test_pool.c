@@ -5,9 +5,9 @@
  * and with the same prefetched blocks.
  *
  * Seen to fail with these defects: a row is not linked to the blocks given before it; the end of a
- * row is forgotten; the next row does not see the last blocks of a row; a magazine gets more blocks
- * than it may hold; no block is kept warm; a flush leaves the warm blocks, or one of the two
- * magazines, in the stock.
+ * row is forgotten; the last blocks of a row are not prefetched for the next row; a magazine gets
+ * more blocks than it may hold; no block is kept warm; a flush leaves the warm blocks, or one of
+ * the two magazines, in the stock.
  */
 #include "check.h"
 #include "memory/pool.h"

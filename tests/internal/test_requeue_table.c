@@ -90,8 +90,8 @@ static void waiter_begin(void)
 }
 
 /*
- * Called for each batch. The first batch has only other timeouts. In it, another thread reschedules
- * the tested timeout to the past, which queues that timeout in the same turn.
+ * Called for each batch. The first batch has only other timeouts. Meanwhile another thread
+ * reschedules the tested timeout to the past, which queues that timeout in the same turn.
  */
 static void on_batch(const struct tw_due *due, size_t count)
 {

@@ -136,7 +136,9 @@ Test(ring, what_is_cancelled_in_the_wheel_finds_no_room)
 	gate_hold(&fixture, &gate);
 	schedule_many(&fixture, TWI_RING_ENTRIES, &fired, filling);
 	check_int(cancel_some(handles, MANY, 2), MANY / 2);
-	/* A timeout in the wheel that is rescheduled to earlier also goes through that queue. */
+	/*
+	 * A timeout in the wheel that is rescheduled to earlier also goes through the cancel queue.
+	 */
 	check_int(tw_reschedule(handles[1], 3 * NS_PER_MS), TW_RESCHEDULE_DONE);
 	check_true(linked(&lane_of(&fixture)->cancelled, &lane_of(&fixture)->cancelled_out));
 	gate_open(&gate);

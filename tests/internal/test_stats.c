@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact figures for each counter. (In every other test the fixture checks that the counters add
- * up.)
+ * Exact figures for each counter. (In the other tests the fixture checks that the counters add up.)
  *
  * Seen to fail with these defects:
- * - a cancel in the link queue is not counted as early, or the cancel of a chain during its run is;
+ * - the cancel of a timeout in a link queue is not counted as early, or the cancel of a chain
+ *   during its run is counted as early;
  * - one kind of reschedule is not counted (tried for each kind);
  * - timeouts that stop's sweep frees are not counted as reclaimed;
  * - a cause of a wake-up is counted as the next one in the enum (tried for each);

@@ -5,9 +5,9 @@
  * stayed locked in the child, and the call hung for ever. Now the library has no locks, and no call
  * of it waits for one of liburcu's.
  *
- * Here a thread registers with liburcu, as a program may that uses both. It stops in each lock that
- * this takes, and then the process forks. The same thread then makes its first call of the library,
- * which must take no lock.
+ * Here a thread registers with liburcu, as a program that uses both libraries may do. Each time the
+ * thread has taken a lock of liburcu, it waits while the process forks. After the registration the
+ * thread makes its first call of the library, which must take no lock.
  *
  * Seen to fail with this defect: a thread's first section registers it with liburcu.
  */
@@ -32,7 +32,7 @@ static void nap(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
-/* Replaces the C library's function, because liburcu calls this one. */
+/* Replaces the C library's function. liburcu then calls this one. */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	int (*next)(pthread_mutex_t *);

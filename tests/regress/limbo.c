@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timeouts that find no memory for a slot entry wait on a list. A cancel used to search that list
- * from its start, so 40,000 cancels took seconds. Now each node links to its neighbours.
+ * If there is no memory for a timeout's slot entry, the timeout waits on a list. A cancel used to
+ * search that list from its start, so 40,000 cancels took seconds. Now each node links to its
+ * neighbours.
  *
  * Seen to fail with this defect: a remove searches for the predecessor from the start of the list.
  */

@@ -8,8 +8,8 @@
 #include <time.h>
 
 /*
- * Returns the default options. If TESTS_WHEEL=hierarchical is set, whole suites run with that wheel
- * instead.
+ * Returns the default options, but with the hashed wheel, unless TESTS_WHEEL=hierarchical is set.
+ * So whole suites can run with either wheel.
  */
 static struct tw_options defaults(void)
 {

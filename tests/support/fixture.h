@@ -35,8 +35,8 @@ struct fixture {
 };
 
 /*
- * Returns the default options, with a check of the wheel in each turn. If TESTS_WHEEL is set, it
- * chooses the wheel.
+ * Returns the default options, but with a check of the wheel in each turn, and with the hashed
+ * wheel unless TESTS_WHEEL=hierarchical is set.
  */
 struct tw_options fixture_options(void);
 

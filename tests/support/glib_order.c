@@ -2,7 +2,7 @@
 /*
  * Reports to ThreadSanitizer the order that GLib's thread pool provides. TSan cannot see GLib's
  * locks because they are futexes in a library that is built without TSan. Without this file, TSan
- * would report each timeout that tickwheel-glib runs. There are two orders:
+ * would report a race for each timeout that tickwheel-glib runs. There are two orders:
  *
  * Writes before a push happen before the pool's function is called for that push. The calls of that
  * function happen before the return of a free that waits for them.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets a process fork while its other threads run, in a build with a sanitizer (sanitized.h). A
- * lock keeps the library from allocating during the fork; in other builds libc does that. A new
- * thread also allocates when it begins. So the program must fork only when all of its threads have
- * begun. Include this file once per program.
+ * Lets a process fork while its other threads run, in a build with a sanitizer (sanitized.h).
+ * During the fork, a lock keeps the library's other threads out of the allocator; in other builds
+ * libc does that. A new thread also allocates when it begins. So the program must fork only when
+ * all of its threads have begun. Include this file once per program.
  */
 #ifndef TESTS_HEIR_MEMORY_H
 #define TESTS_HEIR_MEMORY_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets a forked child make threads under ThreadSanitizer, and says where that is impossible. In the child, TSan still lists the
- * parent's threads by the addresses of their stacks. libc would reuse those stacks for the child's
- * threads. Stacks of another size are allocated anew, so the child asks for another size. Include
- * this file once per program.
+ * Lets a forked child make threads under ThreadSanitizer, and reports where that is impossible. In
+ * the child, TSan still lists the parent's threads by the addresses of their stacks. libc would
+ * reuse those stacks for the child's threads. Stacks of another size are allocated anew, so the
+ * child asks for another size. Include this file once per program.
  */
 #ifndef TESTS_HEIR_THREADS_H
 #define TESTS_HEIR_THREADS_H

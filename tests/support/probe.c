@@ -113,8 +113,8 @@ struct tw_handle gate_hold(struct fixture *fixture, struct gate *gate)
 }
 
 /*
- * The timeouts that use_pool() schedules at once and then cancels. This also happens on the worker,
- * which has its own stock.
+ * The timeouts that use_pool() schedules at once and then cancels. The worker does the same in a
+ * callback, because it has its own stock.
  */
 struct hoard {
 	struct tw_engine *engine;

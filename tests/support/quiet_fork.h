@@ -2,7 +2,8 @@
 /*
  * Forks while the process has other threads. In a build with a sanitizer it first waits until all
  * of them sleep, because then none of them holds a lock of the allocator (sanitized.h). So the test
- * must let them go to sleep. In other builds it is fork(), because libc takes those locks itself.
+ * must let them go to sleep. In other builds this function only calls fork(), because libc takes
+ * those locks itself.
  */
 #ifndef TESTS_QUIET_FORK_H
 #define TESTS_QUIET_FORK_H

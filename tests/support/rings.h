@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets an engine in loop mode use rings. Every loop engine has an order, and an engine with an
- * order gets its timeouts through link queues, not rings. But the tests of the rings need a loop,
- * because only there the test decides when the worker takes entries. So they remove the order.
- * Users cannot do that.
+ * Lets an engine in loop mode use rings. Every loop engine runs timeouts in order, and so gets them
+ * through link queues, not rings. But the tests of the rings need a loop, because only there the
+ * test decides when the worker takes entries. So they switch the order off. Users cannot do that.
  */
 #ifndef TESTS_RINGS_H
 #define TESTS_RINGS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TESTS_SANITIZED is set if a sanitizer's allocator replaces libc's. The sanitizers of Debian 12 do
- * not take their allocator's locks for a fork, as libc does. If another thread of the parent holds
- * such a lock at the fork, the lock stays locked in the child. A child that allocates or makes a
- * thread then waits for ever.
+ * TESTS_SANITIZED is set if a sanitizer's allocator replaces libc's. libc takes its allocator's
+ * locks for a fork. The sanitizers of Debian 12 do not. If another thread of the parent holds a
+ * lock of their allocator at the fork, the lock stays locked in the child. A child that allocates
+ * or makes a thread then waits for ever.
  */
 #ifndef TESTS_SANITIZED_H
 #define TESTS_SANITIZED_H

@@ -7,9 +7,9 @@
  * - a batch accepts the time INT64_MIN, or checks only the first item's kind;
  * - it wakes the sleeping worker for the last deadline instead of the earliest, or not at all;
  * - it ignores the kind's slack;
- * - it does not count a rejected item, or leaves the old handle in it;
+ * - it does not count a rejected item, or leaves the old value in that item's handle;
  * - twi_batch_end() does not raise the ring's tail, so the entries stay invisible;
- * - a batch does not push the chain of nodes that found no free entry in the ring.
+ * - a batch does not push the chain of nodes for which the ring has no free entry.
  */
 #include "batch_scene.h"
 #include "ringless.h"
@@ -104,7 +104,7 @@ Test(batch, deadlines_of_the_engines_time)
 	fixture_close(&fixture);
 }
 
-/* In real time. The thousands of items must share one reading of the clock, so their deadlines
+/* In real time, the thousands of items must share one reading of the clock, so that their deadlines
  * are equal. */
 Test(batch, items_share_one_reading_of_the_clock)
 {

@@ -4,7 +4,8 @@
  * tests include duplicates, several engines, and finalisers that call the library.
  *
  * Seen to fail with these defects:
- * - timeouts of a second engine are counted in the first one, and pushed to it;
+ * - timeouts of a second engine are counted in the first engine's statistics, and pushed to the
+ *   first engine;
  * - finalisers run only at the end of the section;
  * - the batch has no section;
  * - timeouts that are cancelled in the wheel are not pushed, or are pushed although stop sweeps
@@ -241,7 +242,7 @@ Test(batch_cancel, after_stop_and_destroy)
 
 /*
  * In the next test, another thread cancels while stop hands timeouts back. Only stop's sweep may
- * give these nodes back.
+ * give the nodes of the cancelled timeouts back.
  */
 static struct {
 	struct tw_handle handle[FEW];

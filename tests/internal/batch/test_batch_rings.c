@@ -190,9 +190,9 @@ Test(batch_rings, first_batch_makes_the_ring)
 }
 
 /*
- * A sleeping worker must be woken before too many timeouts wait that it has not seen, also if
- * batches schedule them. The test schedules twice that many, because the worker may have seen the
- * first ones before it slept.
+ * When UNSEEN new timeouts wait for a sleeping worker, it must be woken, also if batches schedule
+ * them. The test schedules twice that many, because the worker may have seen the first ones before
+ * it slept.
  */
 Test(batch_rings, many_unseen_timeouts_wake_a_sleeping_worker)
 {

@@ -2,8 +2,8 @@
 /*
  * The worker's list of timeouts with a date holds 32 bits of a block's generation (expiry/wall.c).
  * After 2^32 uses, an entry of an ended timeout matches the block's present timeout, which may be
- * another engine's. A step of the wall clock must not file that one. A real run would take too long
- * for that, so the test sets the state word of a free block.
+ * another engine's. A step of the wall clock must not file that other timeout. So many uses would
+ * take too long, so the test sets the state word of a free block.
  *
  * Seen to fail with this defect: a step files another engine's timeout.
  */
@@ -25,7 +25,8 @@ static void loop_open(struct wall_scene *scene)
 	wall_open(scene, &options);
 }
 
-/* Lists a timeout with a date, and ends it. Its entry stays. Returns its handle. */
+/* Schedules a timeout with a date, lets the worker list it, and cancels it. Its entry stays in the
+ * list. Returns its handle. */
 static struct tw_handle entry_make(struct wall_scene *scene)
 {
 	struct tw_handle handle = must_wall(scene, DATE_NS + 10 * HOUR_NS, &count_kind, &runs);
@@ -36,7 +37,7 @@ static struct tw_handle entry_make(struct wall_scene *scene)
 	return handle;
 }
 
-/* Lets the next timeout with a date take the free node, with another block as its second one. */
+/* Lets the next timeout with a date take the free node, with another block as its second block. */
 static void next_make(struct twi_node *node)
 {
 	struct twi_stock *stock = &twi_thread()->stock;

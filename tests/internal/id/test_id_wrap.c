@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An id holds 32 bits of a block's generation. These tests reach the last of these generations. To
- * schedule that often would take too long, so the tests set the state words of free blocks.
+ * An id holds 32 bits of a block's generation. These tests use blocks up to the last generation
+ * that an id can hold. To schedule that often would take too long, so the tests set the state words
+ * of free blocks.
  *
  * Seen to fail with these defects: a block is used for an id after its last id; the check uses the
  * block's present generation instead of the next one; only the first of several such blocks is set

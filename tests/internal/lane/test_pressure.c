@@ -146,8 +146,11 @@ Test(pressure, the_pause_grows_with_the_number_of_threads)
 	fixture_close(&fixture);
 }
 
-/* A thread must not end by pthread_cancel while it waits in a schedule, because its caller would
- * not learn of the timeout. So the wait must leave the cancel state as it was. */
+/*
+ * A thread must not end by pthread_cancel while it waits in a schedule, because no code would learn
+ * of the accepted timeout. So the wait disables such cancels, and must leave the cancel state as it
+ * was.
+ */
 Test(pressure, a_pause_lasts_at_least_as_long_as_it_says)
 {
 	int64_t begin_ns = monotonic_ns();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many slots a scope uses over a long time. However many timeouts are scheduled and end, it
- * must use at most 64 slots plus two for each of the greatest number of timeouts that were pending
- * at once.
+ * How many slots a scope uses over a long time. However many timeouts are scheduled and end, the
+ * scope must use at most 64 slots, plus twice the greatest number of timeouts that were pending at
+ * once.
  *
  * Seen to fail with these defects: a slot is not freed when its timeout was cancelled, or when it
  * expired; each turn adds slots; turn_over() computes the bound from all slots instead of the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Presences (thread/presence.h): which threads have a mark, that each quick call clears it, and
- * that stop waits for it. This program replaces the system's barrier by a function that can fail.
+ * Presences (thread/presence.h): which threads have a mark, that each quick call clears the mark,
+ * and that stop waits for marks. This program replaces the system's barrier by a function that can
+ * fail.
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() does not wait for presences;
@@ -39,7 +40,8 @@ bool twi_barrier_able(void)
 	return !atomic_load(&unable);
 }
 
-/* The sections of this program have barriers of their own, so only those for marks count. */
+/* Returns false, so that sections use fences of their own. Then only the barriers for marks are
+ * counted. */
 bool twi_barrier_register(void)
 {
 	return false;

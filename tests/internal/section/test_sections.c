@@ -46,7 +46,7 @@ static void *section_main(void *arg)
 	return arg;
 }
 
-/* Leaves a section while another one is open. */
+/* Leaves an inner section while the outer one is open. */
 static void *nested_main(void *arg)
 {
 	twi_rcu_enter();
@@ -64,7 +64,8 @@ static void *two_sections_main(void *arg)
 	return arg;
 }
 
-/* Is inside a section in the last round of destructors, when a thread gets no reader any more. */
+/* The destructor of this key enters a section in the last round of destructors, when a thread gets
+ * no reader any more. */
 static pthread_key_t late_key;
 static _Thread_local int late_rounds;
 
@@ -106,7 +107,7 @@ static void semaphores_init(void)
 	(void)sem_init(&leave, 0, 0);
 }
 
-/* Makes a thread that is inside a section, and one that waits for it. */
+/* Makes two threads: the first is inside a section, the second waits for that section. */
 static void threads_begin(pthread_t thread[2], void *(*section)(void *))
 {
 	semaphores_init();
@@ -266,8 +267,11 @@ static void on_nothing(struct tw_handle self, void *arg)
 	(void)arg;
 }
 
-/* A thread remembers only the last loop that it owns. For a timeout of its other loop, a call looks
- * inside a section whether the thread owns that one too. It must leave this section. */
+/*
+ * A thread remembers only the loop that it used last. For a timeout of its other loop, a call
+ * enters a section and looks whether the thread owns that loop too. The call must leave this
+ * section.
+ */
 Test(sections, the_owner_of_two_loops_leaves_its_own)
 {
 	static const struct tw_kind owned = TW_KIND_OWNER_ONLY(on_nothing, NULL);
