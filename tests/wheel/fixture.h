@@ -39,7 +39,8 @@ TWI_WORKER_ONLY struct twi_node *wheel_insert(struct wheel_fixture *fixture, uin
 
 void wheel_free(struct wheel_fixture *fixture, struct twi_node *node);
 
-/* Advances by batches until the wheel gives no more nodes to `take`. Returns how many came. */
+/* Advances by batches until the wheel gives no more nodes to `take`. Returns how many nodes it
+ * gave. */
 TWI_WORKER_ONLY uint64_t wheel_advance(struct wheel_fixture *fixture, uint64_t limit,
 				       void (*take)(void *context, struct twi_node *node),
 				       void *context);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares an open wheel, as an engine in loop mode has it, with a list, at random. There are many
+ * Compares an open wheel (that of an engine in loop mode) with a list, at random. There are many
  * advances inside a tick, with insertions, removals and reschedules between them. Each advance must
  * give out exactly the timeouts that are due by its time. They must come by deadline, except those
  * whose deadline had passed when it was set. An advance inside a tick must not look at timeouts
@@ -57,8 +57,8 @@ static TWI_WORKER_ONLY void item_insert(int i)
 	twi_wheel_insert(fixture.wheel, item[i].node);
 }
 
-/* Reschedules as an owner does it. If the deadline becomes earlier, the node is filed again at
- * once. If it becomes later, the node stays until the wheel gives it out. */
+/* Reschedules as the owner of a loop does. If the deadline becomes earlier, the node is filed again
+ * at once. If it becomes later, the node stays until the wheel gives it out. */
 static TWI_WORKER_ONLY void item_move(int i)
 {
 	struct twi_node *node = item[i].node;

@@ -159,7 +159,7 @@ Test(ordered, overdue_comes_first)
 	wheel_close(&fixture);
 }
 
-/* Timeouts that found no memory for a slot entry must come out too, each exactly once. */
+/* Timeouts for which there is no memory for a slot entry must come out too, each exactly once. */
 Test(ordered, without_memory_each_is_given_out_once)
 {
 	uint64_t count;
@@ -267,7 +267,7 @@ static void take_in_sequence(struct twi_node *taken)
 	last_inserted = number;
 }
 
-/* Takes a few batches. Half of the last one is put back. */
+/* Takes a few batches. Puts back half of the last batch. */
 static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
 {
 	uint64_t taken = 0;

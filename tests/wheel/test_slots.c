@@ -97,8 +97,8 @@ Test(slots, overdue_comes_at_once)
 	wheel_close(&fixture);
 }
 
-/* When slot entries find no memory, no timeout may be lost. Due timeouts must still come out on
- * time. The others get a slot when memory is available again. */
+/* If there is no memory for slot entries, no timeout may be lost. Due timeouts must still come out
+ * on time. The others get a slot when memory is available again. */
 Test(slots, without_memory_for_entries_no_timeout_is_lost)
 {
 	struct twi_node *gone;

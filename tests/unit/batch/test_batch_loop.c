@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches whose caller is the worker itself: the owner of a loop. Its items go directly into the
- * wheel and out of it, and may be owner-only.
+ * Batches whose caller is the worker itself: the owner of a loop. The items of such a batch go
+ * directly into the wheel and out of it, and may be owner-only.
  *
  * Seen to fail with these defects: the owner is not recognised, so that its items go through the
  * ring; a batch checks only the first item's kind, and then never ends.

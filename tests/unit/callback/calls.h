@@ -11,7 +11,8 @@
 
 #include <errno.h>
 
-/* The places where the library runs user code, as far as a call's result depends on the place. */
+/* The places where the library runs user code. Only places that can change a call's result are
+ * distinguished. */
 enum place { ON_WORKER, IN_EXECUTOR, IN_HAND_BACK, IN_CANCEL, PLACES };
 
 /* The moment at which a tour of calls begins. */

@@ -60,7 +60,9 @@ static void check_batch_peer(struct scene *scene, int move, bool cancel)
 	bool runs = mover.then_ns <= NOW_NS && !cancel;
 
 	check_int(scene_poll(scene, NOW_NS), 0);
-	/* Overdue timeouts run in the order in which they came, so the mover runs first. */
+	/*
+	 * Overdue timeouts run in the order in which they were scheduled, so the mover runs first.
+	 */
 	check_int(tw_schedule_at(scene->fixture.engine, 5 * TICK_NS, &move_kind, &mover, NULL), 0);
 	mover.peer = scene_schedule(scene, 5 * TICK_NS);
 	check_int(tw_engine_poll(scene->fixture.engine, 0), 1);

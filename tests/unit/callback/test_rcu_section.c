@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that uses liburcu-bp itself and makes calls inside its own read-side section. All calls
- * must work, also stop, and destroy with a virtual clock: the library's sections are its own.
+ * must work, also stop, and destroy with a virtual clock, because the library does not use
+ * liburcu-bp's sections.
  *
  * Seen to fail with this defect: a grace period of the library is also one of liburcu-bp, so a stop
  * waits for the program's section.

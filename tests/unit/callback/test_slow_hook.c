@@ -3,16 +3,16 @@
  * The hook for slow runs: where its own time counts, which calls it may make, and which thread
  * calls it in loop mode and in a forked child.
  *
- * Seen to fail with these defects: the hook's time counts for the next run, and so on to the end of
- * the batch; an executor calls the hook before its own run is registered, so that a stop in the
- * hook waits for itself; a child's engine has no watch, or reports its parent's runs.
+ * Seen to fail with these defects: the hook's time counts for the later runs of the batch; an
+ * executor calls the hook before its own run is registered, so that a stop in the hook waits for
+ * itself; a child's engine has no watch, or reports its parent's runs.
  */
 #include "heir.h"
 #include "slow_scene.h"
 
 static struct fixture fixture;
 
-/* Takes long, as a hook does that writes a log to a slow disk. */
+/* Takes long, like a hook that writes a log to a slow disk. */
 static void slow_slow_hook(void *context, const struct tw_slow *slow)
 {
 	slow_hook(context, slow);

@@ -87,8 +87,9 @@ Test(default_engine, a_creation_that_fails_is_tried_again)
 }
 
 /*
- * Destructors of thread data run at the very end of a thread. This one ends the thread only when
- * the caller of stop sleeps, so a stop that does not wait for the thread returns first.
+ * The key of a destructor, which runs at the very end of the worker's thread. The destructor
+ * returns only when the caller of stop sleeps, so a stop that does not wait for the thread returns
+ * first.
  */
 static pthread_key_t slow_end;
 static asleep_thread stopping;

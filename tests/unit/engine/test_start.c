@@ -126,8 +126,8 @@ Test(start, negative_and_positive_hook_errors)
 }
 
 /*
- * After a failed start the engine can be destroyed, because it is as before. It cannot be if it has
- * accepted a timeout.
+ * After a failed start the engine can be destroyed, because it is as before. It cannot be destroyed
+ * if it has accepted a timeout.
  */
 Test(start, destroy_after_a_failed_start)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start with the system's pthread_create, which this program can make fail. Also a worker whose
- * thread ends in a callback.
+ * Tests a start with the system's pthread_create, which this program can make fail, and a worker
+ * whose thread ends in a callback.
  *
  * Seen to fail with these defects: an engine stays STARTING when the thread cannot be made (b04);
- * the death of a worker is not logged, or its engine still counts as running (b10). These
- * numbers are those of the defects in docs/internals/testing.md.
+ * the death of a worker is not logged, or its engine still counts as running (b10). These numbers
+ * are those of the defects in docs/internals/testing.md.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -71,7 +71,7 @@ static void on_log(void *context, enum tw_log_level level, const char *text)
 
 static const struct tw_log log_to_count = {on_log, NULL};
 
-/* Defect B10: when the worker has died, every later call must return an error for it. */
+/* Defect B10: when the worker has died, later calls that need it must return an error. */
 Test(start_system, b10_calls_after_the_workers_end_return_an_error)
 {
 	struct fixture fixture;
@@ -92,7 +92,7 @@ Test(start_system, b10_calls_after_the_workers_end_return_an_error)
 	check_int(tw_engine_flush(fixture.engine, NS_PER_S), -ESHUTDOWN);
 	check_int(tw_engine_destroy(fixture.engine), -EBUSY);
 	check_int(tw_engine_pending(fixture.engine), 3);
-	/* The library changes the state first and logs last. */
+	/* The library logs after it has changed the state, so the line may not be there yet. */
 	check_true(wait_until_at_least(&log_lines, 1));
 	fixture_stop(&fixture);
 	check_int(fixture.back.count, 3);

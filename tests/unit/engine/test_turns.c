@@ -44,14 +44,16 @@ Test(turns, what_is_due_and_has_not_begun_is_unexpired)
 	check_int(tw_engine_stop(fixture.engine, count_back, NULL, 0), -ETIMEDOUT);
 	gate_open(&gate);
 	check_int(tw_engine_stop(fixture.engine, NULL, NULL, TW_NEVER), 0);
-	/* If other timeouts came before the gate, they have run. */
+	/*
+	 * The timeouts that the worker took before the gate have run. The others were handed back.
+	 */
 	check_int(atomic_load(&runs) + atomic_load(&unexpired), BATCH);
 	check_at_least(atomic_load(&unexpired), 1);
 	check_int(tw_engine_destroy(fixture.engine), 0);
 	check_int(tw_clock_destroy(fixture.clock), 0);
 }
 
-/* The number of timeouts in the units that the worker may leave unseen. */
+/* Twice the number of timeouts with which ingress counts as full (TWI_UNITS_MAX units of 64). */
 enum { UNSEEN = 64 * 1024 };
 
 struct look {

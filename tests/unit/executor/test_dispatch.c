@@ -284,7 +284,7 @@ Test(dispatch, calls_from_a_callback_in_the_executor)
 	fixture_close(&fixture);
 }
 
-/* Runs each timeout as soon as it gets it: a pool of one thread. */
+/* The thread of a pool of one. Runs each timeout as soon as the pool has accepted the timeout. */
 static void *pool_main(void *arg)
 {
 	atomic_int *stop = arg;

@@ -149,8 +149,8 @@ static void child_without_threads(void)
 	child_need(tw_glib_dispatch(own, &due, 1), 0);
 	child_need(tw_glib_destroy(own), 0);
 	/*
-	 * Ends the child by exec, so that the leak check does not see GLib's memory. Only the
-	 * stacks of the parent's threads referred to it.
+	 * Ends the child by exec, so that no leak check runs. It would report memory of GLib to
+	 * which only the stacks of the parent's threads referred.
 	 */
 	(void)execl("/bin/true", "true", (char *)NULL);
 }

@@ -4,9 +4,9 @@
  * differ only in the thread that finishes the engine. One test has an executor that runs a timeout
  * too late.
  *
- * Seen to fail with these defects: a stop of a loop, by its owner or without one, waits too long
- * for an executor (for ever, if the executor needs the same thread); timeouts are handed back a
- * second time.
+ * Seen to fail with these defects: a stop of a loop, whether or not the loop has an owner, waits
+ * too long for an executor (for ever, if the executor needs the same thread); timeouts are handed
+ * back a second time.
  */
 #include "asleep.h"
 #include "dispatch_scene.h"

@@ -5,8 +5,8 @@
  * function needs a row. All calls together must end in time, whether the worker sleeps or is in a
  * callback at the fork.
  *
- * Seen to fail with these defects: tw_timeout_state does not check for a fork; tw_retry_pending
- * does not.
+ * Seen to fail with these defects: tw_timeout_state, or tw_retry_pending, does not check for a
+ * fork.
  */
 #include "child.h"
 #include "exported.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The default engine in a forked child. The child gets one of its own, or the parent's if it has
- * taken that over before.
+ * The default engine in a forked child. The child gets one of its own. If the child has taken over
+ * the parent's default engine before, it gets that engine.
  *
  * Seen to fail with these defects: a child gets its parent's engine; a child makes a second default
  * engine although it has taken over the parent's.

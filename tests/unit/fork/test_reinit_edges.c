@@ -7,8 +7,8 @@
  * - an engine in STALLED, or in FAILED, is rejected;
  * - QUEUED stays set in a state word, so a reschedule to an earlier time is not filed;
  * - RESCHEDULED stays set after a chain's run, so the chain's grid moves by the jitter;
- * - the parent's rings, wheel or descriptor are not given back, or the new wheel is not if the
- *   take-over fails;
+ * - the parent's rings, wheel or descriptor are not given back; if the take-over fails, the new
+ *   wheel is not given back;
  * - the child calls the finaliser of a kind that has none;
  * - a thread still counts as inside a finaliser.
  */

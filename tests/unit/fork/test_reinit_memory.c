@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The slabs of timeouts in a child that has taken over. The child has all memory that its parent
- * had: slabs that were reserved and not used yet, too. A slab that another thread was making at the
- * fork does not exist in the child, and does not count for its cap.
+ * had, including slabs that were reserved and not used yet. A slab that another thread was making
+ * at the fork does not exist in the child, and does not count for its cap.
  *
  * Seen to fail with these defects: the child does not find reserved slabs again; the child keeps
  * the parent's count of slabs; an index of the table that has no slab is not skipped.

@@ -4,8 +4,8 @@
  * other parts of the library: retry queues, keyed tables, new engines.
  *
  * Seen to fail with these defects: timeouts of an engine that was not taken over are not marked, so
- * calls accept their handles; a retry queue of the parent calls its engine; the timer of a key runs
- * its entry.
+ * calls accept their handles; in the child, a retry queue of the parent makes calls on its engine,
+ * or a timer of the parent's table runs an entry.
  */
 #include "heir.h"
 

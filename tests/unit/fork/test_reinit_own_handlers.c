@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that uses liburcu-bp itself and registers its fork handlers, as liburcu's manual says:
- * before the library is first used, after it, or never. In each case a child creates an engine
- * and takes over the parent's. If the handlers are registered, the child uses liburcu-bp, too.
- * During the fork another thread of the parent is inside a read-side section of the program, and in
- * the last case the program's grace period waits for that section and holds a lock of liburcu.
+ * A program that uses liburcu-bp itself. It registers liburcu's fork handlers, as liburcu's manual
+ * says, before or after it first uses the library, or does not register them. In each case a child
+ * creates an engine and takes over the parent's. If the handlers are registered, the child uses
+ * liburcu-bp, too. During the fork another thread of the parent is inside a read-side section of
+ * the program, and in the last case the program's grace period waits for that section and holds a
+ * lock of liburcu.
  *
  * Seen to fail with these defects: liburcu's handlers are registered once more, so fork hangs
  * (before, after); a grace period of the library is also one of liburcu-bp, so the child hangs

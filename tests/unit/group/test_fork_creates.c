@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A forked child creates engines as its first call, in any thread. No block may belong to two
- * timeouts, whichever threads have used the library before, and whichever of them takes it over.
+ * timeouts, whichever threads have used the library before, and whichever thread takes over the
+ * library.
  *
  * Seen to fail with these defects: the forking thread keeps its free blocks in the child, and
  * another thread takes over the library (another_thread_takes_over); tw_thread_attach takes blocks

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that a keyed timeout's own callback and hook may make, and calls in a visit. Also callbacks
- * and hooks that end their thread.
+ * Calls that a keyed timeout's own callback and hook may make, calls in a visit, and callbacks and
+ * hooks that end their thread.
  *
  * Seen to fail with this defect: a run whose entry was cancelled keeps the key.
  */
@@ -303,8 +303,8 @@ Test(keyed_callbacks, visit_may_cancel_replace_and_add)
 	}
 	visits = tw_keyed_each(table, visit_and_change, table);
 	check_true(visits >= VISITED && visits <= 2 * VISITED);
-	/* Of eight keys, 0, 3 and 6 were cancelled, and 1, 4 and 7 were replaced. 2 and 5 each
-	 * added one key. */
+	/* Of eight keys, 0, 3 and 6 were cancelled, and 1, 4 and 7 were replaced. The visits of 2
+	 * and 5 each added one key. */
 	check_int(tw_keyed_count(table), 7);
 	fixture_advance(&fixture, 2 * NS_PER_S);
 	for (int i = 0; i < VISITED; i++) {

@@ -86,7 +86,8 @@ Test(keyed_ends, ended_entry_in_an_executor_does_not_run)
 }
 
 /*
- * Counts its calls for timers of a table. This late hook must not replace the callback of an entry.
+ * The late hook counts its calls for timers of a table. It must not be called instead of an entry's
+ * callback.
  */
 static void on_late(void *context, struct tw_handle self, const struct tw_kind *kind, void *arg,
 		    int64_t late_by_ns)
@@ -190,9 +191,9 @@ static void on_unexpired(void *context, struct tw_handle self, const struct tw_k
 }
 
 /*
- * Cancels when stop has taken the timer, and its finaliser has not run yet. The finaliser must be
- * the last to use the entry. If the cancel freed the entry, the table could be destroyed before the
- * finaliser runs.
+ * Cancels when stop has taken the timer, but the timer's finaliser has not run yet. The finaliser
+ * must be the last to use the entry. If the cancel freed the entry, the table could be destroyed
+ * before the finaliser runs.
  */
 static void cancelled_in_hand_back(bool elsewhere)
 {

@@ -3,8 +3,8 @@
  * The hook of an entry forks the process. The hook returns in the child, too, inside a call on the
  * parent's table.
  *
- * Seen to fail with these defects: the entry is given to the child's reclaimer, which finds it
- * after its table was destroyed; the copy of the entry's key is not released.
+ * Seen to fail with these defects: the entry is given to the child's reclaimer, which finds the
+ * entry after the entry's table was destroyed; the copy of the entry's key is not released.
  */
 #include "child.h"
 #include "fault.h"

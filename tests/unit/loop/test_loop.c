@@ -433,7 +433,7 @@ Test(loop, other_threads_may_schedule_and_cancel_but_not_poll)
 	check_int(elsewhere(fixture.engine, call_cancel_wait, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_reschedule, own), -EPERM);
 	check_int(elsewhere(fixture.engine, call_cancel, shared), TW_CANCEL_DONE);
-	/* Only a poll sees another thread's calls, so the next poll must be due at once. */
+	/* Only a poll handles another thread's calls, so the next poll must be due at once. */
 	check_int(tw_engine_next_due(fixture.engine), 0);
 	check_int(tw_engine_poll(fixture.engine, 0), 0);
 	check_int(tw_engine_next_due(fixture.engine), 2 * TICK_NS);

@@ -76,8 +76,8 @@ Test(loop_brackets, an_ended_thread_is_in_no_bracket)
 	check_int(fixture.back.count, 20);
 }
 
-/* The thread closes several brackets in another order than it opened them. Between them it makes
- * calls as a producer. */
+/* The thread closes several brackets in another order than it opened them. After it has closed a
+ * bracket, it makes calls on that engine as a producer. */
 Test(loop_brackets, brackets_may_close_in_another_order)
 {
 	enum { ENGINES = 3 };
@@ -163,8 +163,8 @@ static void on_outer(struct tw_handle self, void *arg)
 	check_int(tw_schedule_at(nest.inner.engine, 0, &inner_kind, &number[1], NULL), 0);
 	check_int(tw_engine_poll(nest.inner.engine, 0), 1);
 	outer_schedule(4);
-	/* If the schedule before went through a producer's queue, this owner-only timeout would
-	 * run before it. */
+	/* If the previous timeout went through a producer's queue, this owner-only timeout would
+	 * run before that one. */
 	outer_schedule_as(&owned_number_kind, 5);
 }
 

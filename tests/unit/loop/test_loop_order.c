@@ -105,8 +105,8 @@ Test(loop_order, order_holds_in_brackets_and_outside)
 }
 
 /*
- * Schedules in a callback of a poll, which counts as a bracket. Its timeouts must run after those
- * that were pushed before the poll.
+ * Schedules in a callback. The poll that runs the callback counts as a bracket. The callback's
+ * timeouts must run after those that were pushed before the poll.
  */
 static void on_push_first(struct tw_handle self, void *arg)
 {

@@ -177,8 +177,8 @@ Test(loop_stop, stop_finishes_after_its_owner_has_left)
 	fixture_destroy(&fixture);
 }
 
-/* The owner and another thread both stop the engine. The owner must do the work, because only it
- * can. */
+/* The owner and another thread both stop the engine. The owner must do the work, because only the
+ * owner can. */
 Test(loop_stop, stop_by_both_threads_hands_back_once)
 {
 	struct helper helper;

@@ -162,8 +162,8 @@ Test(periodic, period_below_a_tick_runs_each_point_or_once_a_tick)
 	must_repeat(&fixture, &period, &skip);
 	for (int i = 0; i < 20; i++)
 		fixture_advance(&fixture, NS_PER_MS);
-	/* The burst runs once for each point before the last boundary. The other chain runs once
-	 * per tick. */
+	/* The chain that makes up for missed points runs once for each point before the last
+	 * boundary. The other chain runs once per tick. */
 	check_int(batch.count, 199);
 	check_int(skip.count, 20);
 	fixture_close(&fixture);

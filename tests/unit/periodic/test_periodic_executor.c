@@ -9,7 +9,8 @@
  * - two runs of a chain overlap;
  * - the end of a run does not wake the worker;
  * - after a run inside another engine's callback, chain_again() files the chain as if it were on
- *   its own worker (its check `run->thread->worker == run->worker` made `!= NULL`).
+ *   its own worker (planted: its check `run->thread->worker == run->worker` compares with NULL
+ *   instead).
  */
 #include "asleep.h"
 #include "periodic_scene.h"
@@ -135,7 +136,9 @@ Test(periodic_executor, stop_waits_for_an_executor_and_hands_back)
 	check_int(executor.count, 2);
 	check_int(tw_engine_stop(fixture.engine, back_log_hook, &fixture.back, 50 * NS_PER_MS),
 		  -ETIMEDOUT);
-	/* The chain whose run has ended is pending again. The cancelled one must not be. */
+	/*
+	 * The chain whose run has ended is pending again. The cancelled chain must not be pending.
+	 */
 	check_int(tw_cancel(executor.due[1].handle), TW_CANCEL_STOPPED);
 	check_int(tw_due_run(&executor.due[0]), 0);
 	check_int(tw_due_run(&executor.due[1]), 0);

@@ -204,8 +204,8 @@ Test(retry_pending, drop_oldest_spares_a_task_in_its_attempt)
 }
 
 /*
- * In the next test, a dropped task's hook submits the next task, which drops another one, whose
- * hook runs inside the first, and so on. This recursion must end.
+ * In the next test, the hook of a dropped task submits the next task. That submit drops another
+ * task, whose hook runs inside the first hook, and so on. This recursion must end.
  */
 static atomic_int hooks_inside, hooks_deepest;
 static int submit_next, submit_last;

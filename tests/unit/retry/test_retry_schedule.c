@@ -346,7 +346,8 @@ Test(retry_schedule, task_ends_if_the_next_wait_exceeds_its_time)
 	struct tw_retry *queue;
 	struct job job;
 
-	/* The attempts come after 0, 5 and 10 s, each a tick later than the previous one. */
+	/* The attempts run at 0, 5 and 10 s, plus 1, 2 and 3 ticks. A fourth would be due at 15 s
+	 * and 3 ms, which is beyond this limit. */
 	kind.time_max_ns = 15 * NS_PER_S + 2 * NS_PER_MS;
 	fixture_open(&fixture, NULL);
 	queue = queue_open(&fixture, 10, TW_RETRY_REJECT);

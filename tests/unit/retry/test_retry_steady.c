@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * After a warm-up, the retry layer must not allocate: not for submit, attempts, completions,
- * cancels and drops, and for a new queue only the queue itself. This program replaces the C
- * library's malloc family and counts the calls.
+ * After a warm-up, submits, attempts, completions, cancels and drops must not allocate. A new queue
+ * must allocate only itself. This program replaces the C library's malloc family and counts the
+ * calls.
  *
  * Seen to fail with this defect: a destroyed queue does not pass on its chunks.
  */

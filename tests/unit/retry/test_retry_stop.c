@@ -266,8 +266,8 @@ Test(retry_stop, cancelled_task_in_an_executor_frees_its_place_at_once)
 }
 
 /*
- * The task is cancelled while its timer is offered to an executor, which rejects the timer. So the
- * timer comes once more.
+ * The task is cancelled while its timer is offered to an executor, which rejects the timer. By the
+ * engine's policy, the timer then runs on the worker, or is offered again.
  */
 static struct tw_retry_handle offered;
 static atomic_int offers, offered_code;

@@ -9,7 +9,7 @@
  * - a kind's queue is polled only at the end of its tick, or never publishes when it needs the next
  *   turn;
  * - a touch moves the timeout by the least delay only;
- * - the queue's time is ahead by the least delay in addition;
+ * - the queue's time is too far ahead, by the least delay;
  * - the driver is offered to the executor, or the late hook is called instead of it;
  * - a stop of the engine does not notice that it is called in an executor;
  * - the queue is reported as a timeout's engine.

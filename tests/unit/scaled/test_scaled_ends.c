@@ -251,7 +251,8 @@ Test(scaled_ends, full_engine_rejects_kinds_and_timeouts)
 	fixture_close(&fixture);
 }
 
-/* Without slabs: when one is allocated depends on how soon the worker gives blocks back. */
+/* Returns the live bytes without slabs. The time at which a slab is allocated depends on how soon
+ * the worker gives blocks back. */
 static long long live_bytes(const struct fault *fault)
 {
 	return fault->live_bytes - (long long)tw_memory_slab_bytes();

@@ -10,8 +10,8 @@
  * `meson test` runs 100,000 operations. TESTS_OPERATIONS sets another number.
  *
  * Seen to fail with these defects: a kind's driver runs two ticks late; a touch moves the timeout
- * by the least delay only; a change of the factor drives no kind; the queue's time is ahead by the
- * least delay in addition.
+ * by the least delay only; a change of the factor drives no kind; the queue's time is too far
+ * ahead, by the least delay.
  */
 #include "random.h"
 #include "scaled_scene.h"
@@ -34,7 +34,7 @@ static struct {
 	struct random random;
 	struct tw_scaled *scaled[KINDS];
 	struct item item[ITEMS];
-	int64_t last_ns[KINDS]; /* the start of the last timeout that ran in this step */
+	int64_t last_ns[KINDS]; /* start_ns of the last timeout that ran in this step */
 	double factor;
 	int disorders;
 } scene;

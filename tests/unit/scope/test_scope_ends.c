@@ -228,8 +228,8 @@ Test(scope_ends, destroyed_while_a_callback_runs)
 }
 
 /*
- * In the next test, a callback in an executor ends its scope. It must wait for other callbacks, but
- * not for itself.
+ * In the next test, a callback in an executor ends its scope. The end must wait for other callbacks
+ * of the scope, but not for this one.
  */
 struct own {
 	struct tw_scope *scope;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <tickwheel.h>
 
-/* Those from EINPROGRESS on are codes of durable timers. */
+/* The codes from EINPROGRESS on are those of durable timers. */
 static const int codes[] = {EINVAL,     ERANGE,       ENOMEM,     EAGAIN,       ESHUTDOWN, EBUSY,
 			    ETIMEDOUT,  ESTALE,       EPERM,      EDEADLK,      ECHILD,    E2BIG,
 			    EOPNOTSUPP, EINPROGRESS,  EIO,        ENOSPC,       EMSGSIZE,  ENOENT,

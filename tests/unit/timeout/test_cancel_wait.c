@@ -78,9 +78,9 @@ Test(cancel_wait, plain_cancel_reports_a_running_callback)
 }
 
 /*
- * Opens the gate if the test has not done so in half its patience. Otherwise an endless wait would
- * hang the test. With the gate open, that wait returns that the callback has ended, so the test
- * fails.
+ * The guard's thread opens the gate after half of PATIENCE_NS, unless the test ends the guard
+ * earlier. So a wait that ignores its time limit does not hang the test: it returns that the
+ * callback has ended, and the test fails.
  */
 struct guard {
 	struct gate *gate;

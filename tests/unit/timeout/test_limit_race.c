@@ -66,9 +66,9 @@ static int by_begin(const void *left, const void *right)
 }
 
 /*
- * Counts the unjust rejections. The spans are sorted by their begin. A rejection is just if an
- * accepted span overlaps it: that span begins before the rejection's end, and ends after the
- * rejection's begin. `latest_end` is the latest end of the accepted spans so far.
+ * Counts the unjust rejections. The spans are sorted by `begin`. A rejection is just if an accepted
+ * span overlaps it: that span begins before the rejection ends, and ends after the rejection
+ * begins. `latest_end` is the latest end of the accepted spans so far.
  */
 static int count_unjust(const struct span *spans, int count)
 {

@@ -3,9 +3,10 @@
  * TW_ENGINE_ORDERED at random, in virtual time, compared with a list of the pending timeouts. The
  * owner and callbacks schedule, cancel and reschedule. Some timeouts are periodic, with one run.
  *
- * All runs must come by deadline from first to last, over stalls, turns and polls that run only a
- * few. Only timeouts that were scheduled for the past are excepted. Equal deadlines of one thread
- * must run in the order in which it scheduled or rescheduled them. No timeout may be early or lost.
+ * All timeouts must run in the order of their deadlines, also across stalls, turns, and polls that
+ * run only a few timeouts. Only timeouts that were scheduled for the past are excepted. If timeouts
+ * of one thread have equal deadlines, they must run in the order in which the thread scheduled or
+ * rescheduled them. No timeout may be early or lost.
  *
  * Seen to fail with these defects:
  * - a timeout that is rescheduled while it is in the list of due ones keeps its old place there;

@@ -442,8 +442,8 @@ enum { MANY = 5000 };
 static struct tw_handle many[MANY];
 
 /*
- * There are more timeouts than one turn files again, and more than the list of dates first has room
- * for.
+ * There are more timeouts than one turn files again, and more than fit into the list of dates
+ * before it grows.
  */
 Test(wall, a_step_reaches_all_of_many)
 {

@@ -23,7 +23,8 @@ static inline int64_t wall_now(const struct wall_scene *scene)
 	return scene->wall_ns;
 }
 
-/* Sets the wall clock, and waits until the worker, or in loop mode a poll, has seen it. */
+/* Sets the wall clock, and waits until the worker, or in loop mode a poll, has noticed the new
+ * time. */
 static inline void wall_set(struct wall_scene *scene, int64_t wall_ns)
 {
 	scene->wall_ns = wall_ns;
