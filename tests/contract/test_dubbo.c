@@ -27,8 +27,7 @@ Test(dubbo, every_bad_argument_is_rejected)
 }
 
 /*
- * Changes errno and overwrites its parameters. This is the nearest case to a callback that throws,
- * which a C callback cannot do.
+ * Changes errno and overwrites its parameters. A C callback cannot throw; this is the nearest case.
  */
 static void on_failing(struct tw_handle self, void *arg)
 {

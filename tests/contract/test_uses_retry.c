@@ -12,7 +12,7 @@
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
 
-/* A call with its job, which fails a given number of times, and the handle of its retries. */
+/* A call that fails a given number of times: its job, and the handle of its retries. */
 struct call {
 	struct job job;
 	struct tw_retry_handle handle;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A busy lane pushes without a fence. So before it sleeps, the worker makes a memory barrier in all
- * threads of the process. If the barrier fails, the worker sleeps only for a short time. This
- * program replaces the system's barrier by functions of its own. The barrier matters if a push
- * loads the published deadline too early. A test cannot force that, so the tests use a push that
- * does not load it at all.
+ * A thread whose lane is busy pushes without a fence. So before it sleeps, the worker makes a
+ * memory barrier in all threads of the process. If the barrier fails, the worker sleeps only for a
+ * short time. This program replaces the system's barrier by functions of its own. The barrier
+ * matters if a push loads the published deadline too early. A test cannot force that, so the tests
+ * use a push that does not load it at all.
  *
  * Seen to fail with these defects:
  * - the worker makes no barrier before it sleeps;

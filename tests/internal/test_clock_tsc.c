@@ -273,8 +273,8 @@ static int64_t reading_ahead_ns(int64_t ahead_ns)
 	int64_t now_ns;
 
 	/*
-	 * A reading is 1 ns behind its sample. It runs at 3/4 of the counter's rate, so four counts
-	 * are one nanosecond.
+	 * A reading is 1 ns behind its sample. Readings advance at 3/4 of the counter's rate, so
+	 * four counts are one nanosecond.
 	 */
 	pass(duration_ns, (duration_ns + 1 + ahead_ns) * 4 + 2);
 	now_ns = tw_clock_now(clock);

@@ -26,7 +26,7 @@
 enum {
 	ENGINES = 3,
 	THREADS = 3,
-	/* More threads than lanes. Threads without a lane of their own share the last one. */
+	/* More threads than lanes. Threads without a lane of their own share the last lane. */
 	CROWD = TWI_LANES + 6,
 };
 

@@ -260,8 +260,8 @@ Test(ring, an_old_entry_brings_the_next_timeout)
 	fixture_close(&fixture);
 }
 
-/* After the ring's last entry comes an old entry from the round before, with the same block. The
- * worker must ignore it. */
+/* The ring's last entry is followed by an old entry of the round before, which names the same
+ * block. The worker must ignore the old entry. */
 Test(ring, entry_of_an_earlier_round_is_ignored)
 {
 	atomic_int fired = 0;

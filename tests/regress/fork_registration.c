@@ -2,8 +2,8 @@
 /*
  * The bug: in a forked child tw_thread_attach and tw_clock_set registered the thread with liburcu.
  * At the fork, another thread of the parent could hold one of liburcu's locks. Then that lock
- * stayed locked in the child, and the call hung for ever. Now the library has no locks, and no call
- * of it waits for one of liburcu's.
+ * stayed locked in the child, and the call hung for ever. Now the library has no locks, and none of
+ * its calls waits for a lock of liburcu.
  *
  * Here a thread registers with liburcu, as a program that uses both libraries may do. Each time the
  * thread has taken a lock of liburcu, it waits while the process forks. After the registration the

@@ -18,8 +18,8 @@ static atomic_int create_error, create_before;
 static void (*create_fails)(void);
 
 /*
- * If ThreadSanitizer is linked into the program, as clang does it, this is its own pthread_create.
- * Our function must call it then.
+ * If ThreadSanitizer is linked into the program (clang does this), this is ThreadSanitizer's own
+ * pthread_create. Our function must then call that function.
  */
 extern __typeof__(pthread_create) __interceptor_pthread_create __attribute__((weak));
 

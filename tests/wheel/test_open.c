@@ -93,7 +93,7 @@ static TWI_WORKER_ONLY void some_operation(void)
 	}
 }
 
-/* Takes a node as a worker does it: if it was rescheduled to a later time, it goes back into the
+/* Takes a node as a worker does: if the node was rescheduled to a later time, it goes back into the
  * wheel. */
 static TWI_WORKER_ONLY void take_due(struct twi_node *node)
 {

@@ -140,7 +140,7 @@ Test(ordered, drain_returns_the_rest_of_a_tick)
 	wheel_close(&fixture);
 }
 
-/* Overdue timeouts must come first, in the order of their insertion, and then those that wait
+/* Overdue timeouts must come first, in the order of their insertion, and then those that are left
  * from the batch before. */
 Test(ordered, overdue_comes_first)
 {
@@ -177,8 +177,8 @@ Test(ordered, without_memory_each_is_given_out_once)
 	wheel_close(&fixture);
 }
 
-/* If there is no memory to sort in, the wheel is not ordered. It must still be destroyed like
- * any other. */
+/* If there is no memory for sorting, the wheel is not ordered. It must still be destroyed like any
+ * other. */
 Test(ordered, wheel_without_memory_to_sort_is_not_ordered)
 {
 	wheel_open(&fixture, 64);

@@ -83,7 +83,8 @@ Test(id_wrap, the_last_id_of_a_block)
 	fixture_close(&fixture);
 }
 
-/* Handles may still use the block. An older id of the block must not name its present timeout. */
+/* Timeouts with handles may still use the block. An older id of the block must not name the block's
+ * present timeout. */
 Test(id_wrap, a_handle_beyond_ids_still_works)
 {
 	struct tw_handle handle;

@@ -5,8 +5,8 @@
  * once.
  *
  * Seen to fail with these defects: a slot is not freed when its timeout was cancelled, or when it
- * expired; each turn adds slots; turn_over() computes the bound from all slots instead of the
- * members.
+ * expired; each turn (a walk over the slots) adds slots; turn_over() computes the bound from all
+ * slots instead of the members.
  */
 #include "scope/scope.h"
 #include "scope_scene.h"

@@ -2,7 +2,8 @@
 /*
  * A stand-in for the part of Criterion that the tests use, for builds where Criterion cannot run
  * (ThreadSanitizer, cross builds). Each test runs in a forked process, one after the other; the
- * output is TAP. The same test sources have the same meaning: a failed cr_assert ends its test.
+ * output is TAP. The test sources mean the same as with Criterion: a failed cr_assert ends its
+ * test.
  */
 #ifndef STANDIN_CRITERION_H
 #define STANDIN_CRITERION_H

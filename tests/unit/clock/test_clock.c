@@ -167,7 +167,8 @@ Test(clock, real_one_fires_by_itself)
 	real_engine_close(engine);
 }
 
-/* A deadline earlier than the one that the worker sleeps for must wake it. */
+/* If a timeout is due earlier than the time until which the worker sleeps, the schedule must wake
+ * the worker. */
 Test(clock, real_one_is_woken_for_a_nearer_deadline)
 {
 	struct tw_engine *engine = real_engine_open(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system's clocks must never be early, and must never go back from one thread to another. They
- * must wake the worker at its deadline, and other threads must be able to wake it. Bad calls must
- * be rejected.
+ * The system's clocks must never be early, and must never go back from one thread to another. A
+ * worker that sleeps by such a clock must wake up at its deadline, and other threads must be able
+ * to wake it. Bad calls must be rejected.
  *
  * Seen to fail with these defects (in parentheses: the tests):
  * - the coarse clock has a lag of 0 (read_…, count_from_the_end_of_a_run);

@@ -49,7 +49,9 @@ static void open_loop(void)
 	fixture_open(&fixture, &options);
 }
 
-/* Checks in both modes that each run is between `least_ns` and `most_ns` later than its time. */
+/*
+ * Checks in both modes that each run is between `least_ns` and `most_ns` later than its due time.
+ */
 static void check_chain(int64_t least_ns, int64_t most_ns)
 {
 	again_ns = TW_HOURS(1);

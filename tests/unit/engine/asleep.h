@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits for another thread: until it sleeps in the kernel, because a call of the library makes it
- * wait, or until it has changed the engine's state. So a test need not guess how long the thread
- * takes. If a thread ends instead of sleeping, the wait ends at once.
+ * Waits until another thread sleeps in the kernel, because a call of the library makes that thread
+ * wait, or until that thread has changed the engine's state. So a test need not guess how long the
+ * thread takes. If a thread ends instead of sleeping, the wait ends at once.
  */
 #ifndef TESTS_ASLEEP_H
 #define TESTS_ASLEEP_H

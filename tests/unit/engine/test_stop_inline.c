@@ -176,7 +176,7 @@ Test(stop_inline, timeouts_cancelled_in_ingress_are_given_back)
 /*
  * A callback cancels the timeouts that are due with it. They have left the wheel, so only the
  * cancel queue holds them. The last callback waits for the stop, so that no turn reclaims them
- * before.
+ * before the stop.
  */
 struct crowd {
 	struct fixture fixture;

@@ -107,7 +107,8 @@ Test(reinit_loop, the_parent_is_not_woken)
 	fixture_close(&fixture);
 }
 
-/* Cancels its own chain. One chain is pending; the other one is cancelled by this callback. */
+/* Cancels its own chain. In the next test one chain is pending at the fork, and this callback has
+ * cancelled the other chain. */
 static void on_last(struct tw_handle self, void *arg)
 {
 	probe_kind.callback(self, arg);

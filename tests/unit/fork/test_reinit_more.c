@@ -47,7 +47,8 @@ static void use_memory(struct fixture *fixture)
 	child_need(count, 5000);
 }
 
-/* Keeps one engine, destroys another, and takes over the last one while the first is running. */
+/* Takes over the first engine, destroys the third, and takes over the second while the first
+ * already works in the child. */
 static void child_takes_one_after_the_other(void)
 {
 	heir_take(&first, TW_REINIT_KEEP);
@@ -80,8 +81,8 @@ Test(reinit_more, child_takes_several_engines_one_by_one)
 }
 
 /*
- * Takes over all engines in a grandchild. It finds no timeouts in an engine that the child did not
- * take over.
+ * Takes over all engines in a grandchild. The grandchild finds no timeouts in an engine that the
+ * child did not take over.
  */
 static void grandchild_takes_all(void)
 {

@@ -44,8 +44,8 @@ static void all_say_echild(void)
 	child_need(tw_group_stop(group, NULL, NULL, TW_NEVER), -ECHILD);
 }
 
-/* Takes over the first engine or the last, so that an engine of the parent comes after it, or
- * before. */
+/* Takes over the first engine or the last, so that the engine after it, or before it, is the
+ * parent's. */
 static void child_takes(uint32_t number)
 {
 	struct tw_engine *engine = tw_group_engine(group, number);

@@ -122,8 +122,8 @@ Test(keyed_callbacks, a_cancelled_run_has_left_its_key)
 }
 
 /*
- * In the next test, the hook of an entry that has fired schedules the same key again, as a cache
- * does that refreshes its entries. After any other end, the hook tries to destroy the table.
+ * In the next test, the hook of an entry that has fired schedules the same key again, like a cache
+ * that refreshes its entries. After any other end, the hook tries to destroy the table.
  */
 static struct tw_keyed *hook_table;
 

@@ -153,7 +153,7 @@ Test(keyed_ends, stop_ends_all)
  */
 struct canceller {
 	struct tw_keyed *table;
-	bool elsewhere; /* the hook makes the calls in another thread, which it joins */
+	bool elsewhere; /* whether the hook makes the calls in another thread, which it joins */
 	int calls;
 	int outcome[3];
 	int rejected;

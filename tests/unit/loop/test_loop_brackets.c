@@ -5,9 +5,9 @@
  * a time limit.
  *
  * Seen to fail with these defects: the bracket of an ended thread stays open; after tw_loop_exit
- * the thread still uses the wheel of the engine that it has left, or no longer knows the engine
- * around it; a poll reads the time only once; a budget of callbacks has no effect if there is a
- * time limit.
+ * the thread still uses the wheel of the engine that it has left, or forgets the outer engine, in
+ * whose bracket it still is; a poll reads the time only once; a budget of callbacks has no effect
+ * if there is a time limit.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -148,8 +148,8 @@ static void on_inner(struct tw_handle self, void *arg)
 	check_int(tw_engine_poll(nest.outer.engine, 0), -EDEADLK);
 	check_int(tw_loop_exit(nest.outer.engine), -EDEADLK);
 	check_int(tw_loop_enter(nest.outer.engine), -EBUSY);
-	/* This call makes the outer wheel the last one that the thread has used, if the library
-	 * remembers only one. */
+	/* The library may remember only the wheel that the thread used last. After this call that
+	 * is the outer wheel. */
 	if (nest.touches_outer)
 		outer_schedule(3);
 }

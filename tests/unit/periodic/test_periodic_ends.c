@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How periodic timeouts (chains) end, and what calls return meanwhile. Chains are cancelled in each
- * place where they can be, and from each place. Other tests: stop, late runs, a callback that ends
- * its thread, and the limit of pending timeouts.
+ * place where they can be, and by each caller that may cancel them. Other tests: stop, late runs, a
+ * callback that ends its thread, and the limit of pending timeouts.
  *
  * Seen to fail with these defects: the cancel of a running chain is forgotten at the end of the
  * run; such a cancel runs the finaliser itself; a cancel is not counted; a chain that ends does not

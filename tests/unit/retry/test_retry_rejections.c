@@ -356,7 +356,7 @@ Test(retry_rejections, no_memory_to_create)
 		check_int(fault.failed, k);
 		/*
 		 * Tasks are never released to the allocator. If a create fails, the next queue uses
-		 * the tasks that it has allocated.
+		 * the tasks that the failed create has allocated.
 		 */
 		first_bytes = k == 1 ? fault.live_bytes : first_bytes;
 		check_at_least(first_bytes, 1);

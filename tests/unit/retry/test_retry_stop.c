@@ -127,8 +127,8 @@ Test(retry_stop, submit_after_stop_returns_eshutdown)
 	scene_end(&scene);
 }
 
-/* A queue with tasks must not be destroyed. An empty one can be, and calls with its handles stay
- * safe. */
+/* A queue with tasks must not be destroyed. An empty queue can be destroyed, and calls with its
+ * handles stay safe. */
 Test(retry_stop, queue_with_tasks_is_not_destroyed)
 {
 	struct tw_retry_handle handle;
@@ -238,8 +238,8 @@ Test(retry_stop, task_in_an_executor_makes_all_its_attempts)
 }
 
 /*
- * The task is cancelled while its timer is in the executor's queue. Its place is free at once, but
- * its memory only when the executor has run the timer.
+ * The task is cancelled while its timer is in the executor's queue. The task's place is free at
+ * once. Its memory is free only when the executor has run the timer.
  */
 Test(retry_stop, cancelled_task_in_an_executor_frees_its_place_at_once)
 {

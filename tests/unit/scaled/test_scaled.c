@@ -193,7 +193,8 @@ Test(scaled, cancel_is_that_of_a_single_timeout)
 	fixture_close(&fixture);
 }
 
-/* tw_reschedule sets the deadline for factor 1. It must wake the worker if that is earlier. */
+/* tw_reschedule sets the deadline for factor 1. If the worker sleeps until a later time, the call
+ * must wake it. */
 Test(scaled, reschedule_sets_the_deadline_at_factor_1)
 {
 	struct tw_scaled *scaled;

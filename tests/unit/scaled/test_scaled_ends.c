@@ -105,7 +105,7 @@ Test(scaled_ends, longest_delays_cause_no_overflow)
 
 /*
  * With factor 0, a timeout with an endless delay must be due after its least delay. In an earlier
- * version it had no deadline, and the worker took one turn after another.
+ * version such a timeout had no deadline, and the worker took one turn after another.
  */
 Test(scaled_ends, factor_0_leaves_the_least_of_delays_without_end)
 {

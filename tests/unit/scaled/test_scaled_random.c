@@ -3,9 +3,9 @@
  * Scaled timeouts at random, in virtual time, compared with a list of the pending ones: schedules,
  * cancels, touches, changes of the factor and steps of the clock, in three kinds of one engine.
  *
- * After each step, each timeout whose tick boundary has passed must have run, and none before its
- * deadline. After a change of the factor, exactly the timeouts that are due by now must have run.
- * If several timeouts of one kind run in one step, they must run by deadline.
+ * After each step, each timeout whose tick boundary has passed must have run. No timeout may run
+ * before its deadline. After a change of the factor, exactly the timeouts that are due by now must
+ * have run. If several timeouts of one kind run in one step, they must run by deadline.
  *
  * `meson test` runs 100,000 operations. TESTS_OPERATIONS sets another number.
  *

@@ -120,7 +120,9 @@ Test(scope_ends, no_memory_for_slots)
 		handle[(i * 5) % 8] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);
 		check_int(tw_scope_schedule(scope, 0, &count_kind, NULL, NULL), -ENOMEM);
 	}
-	/* Frees a slot before the one that was found last. It must be found, too. */
+	/*
+	 * Frees a slot that lies before the slot that was found last. The search must find it, too.
+	 */
 	for (int i = 6; i > 0; i -= 5) {
 		check_int(tw_cancel(handle[i]), TW_CANCEL_DONE);
 		handle[i] = scope_schedule(scope, NS_PER_S, &count_kind, NULL);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A test of defect B12 (docs/internals/testing.md): if a schedule counts itself before it checks
- * the limit, a rejected caller can cause the rejection of another caller. Three threads compete
- * for one place, and one counter stamps each call. While a call that is rejected runs, there must
- * be a timeout that was accepted.
+ * the limit, a rejected caller can cause the rejection of another caller. Three threads compete for
+ * one place. A span is one schedule, with the cancel of its timeout if the schedule was accepted. A
+ * common counter numbers the beginning and the end of each span. A rejected span must overlap an
+ * accepted one, which held the place.
  *
  * The window is a few nanoseconds long, so this test did not find the defect when it was planted.
- * tests/freeze/limit.c did, because it stops a thread inside the window.
+ * tests/freeze/limit.c did find it, because that test stops a thread inside the window.
  */
 #include "probe.h"
 

@@ -2,8 +2,8 @@
 /*
  * Timeouts at a date of CLOCK_REALTIME, in real time. The program replaces the C library's
  * clock_gettime and timerfd_settime. Its wall clock is the machine's plus a difference that the
- * test changes. Such a step makes the descriptors that wait for a step readable, as the kernel
- * does.
+ * test changes. Such a change is a step. Like the kernel, the program then makes the descriptors
+ * readable that wait for a step.
  *
  * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
  * is not closed.

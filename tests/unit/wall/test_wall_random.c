@@ -5,8 +5,8 @@
  * loop mode, with each wheel, ordered or not.
  *
  * No callback may run while the wall clock is before its date. When the worker has finished its
- * work, no timeout may wait whose date passed a tick ago. In loop mode no sleep may last beyond a
- * date: the next due time must not be later than the first date, by the present clocks. A
+ * work, no timeout whose date passed a tick ago may still wait. In loop mode no sleep may last
+ * beyond a date: the next due time must not be later than the first date, by the present clocks. A
  * rescheduled timeout must follow only its deadline. Each timeout must run once, or be cancelled.
  *
  * Seen to fail with these defects: the worker does not check the wall clock before a run; the list
