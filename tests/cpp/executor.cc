@@ -112,7 +112,8 @@ void destroyed_on_its_way_to_the_worker()
 	CHECK(runs == 1 && pair[0].has_value() != pair[1].has_value());
 }
 
-// The timer that runs first replaces the second by a new timer at the same address, which must run.
+// The timer that runs first replaces the second by a new timer at the same address. The new timer
+// must run.
 void replaced_on_its_way_to_the_worker()
 {
 	pool threads;

@@ -67,7 +67,7 @@ static struct tw_handle *handles_make(size_t count)
 	return handles;
 }
 
-/* Schedules `count` timeouts, whose deadlines repeat every seven. */
+/* Schedules `count` timeouts, with seven different deadlines in turn. */
 static void schedule_many(const struct fixture *fixture, size_t count, atomic_int *fired,
 			  struct tw_handle *handles)
 {
@@ -107,7 +107,8 @@ Test(ring, what_finds_no_room_goes_by_the_link_queue)
 	schedule_many(&fixture, count, &fired, handles);
 	check_int(ring_length(lane_of(&fixture)), TWI_RING_ENTRIES);
 	check_true(linked(&lane_of(&fixture)->ingress, &lane_of(&fixture)->ingress_out));
-	/* Cancels timeouts in the ring and in the link queue, up to the queue's last one. */
+	/* Cancels timeouts in the ring and in the link queue, including the last timeout of the
+	 * queue. */
 	cancelled = cancel_some(handles, count, 3);
 	check_int(tw_cancel(handles[count - 1]), TW_CANCEL_DONE);
 	check_int(tw_timeout_state(handles[count - 2]), TW_STATE_INIT);

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum {
-	/* A child that runs longer hangs, and is killed. Even slow builds need less time. */
+	/* A child that runs longer counts as hanging, and is killed. Even slow builds need less
+	 * time. */
 	CHILD_SECONDS = 100,
 };
 

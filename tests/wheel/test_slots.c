@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Single cases of the wheel: full and empty chunks, memory that fails, overdue timeouts, and the
- * order. The wheel's check (the judge) must report damage.
+ * order of timeouts. The wheel's check (the judge) must report damage.
  */
 #include "fixture.h"
 

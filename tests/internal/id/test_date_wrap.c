@@ -2,7 +2,7 @@
 /*
  * The worker's list of timeouts with a date holds 32 bits of a block's generation (expiry/wall.c).
  * After 2^32 uses, an entry of an ended timeout matches the block's present timeout, which may be
- * another engine's. A step of the wall clock must not file that other timeout. So many uses would
+ * another engine's. A step of the wall clock must not file that other timeout. That many uses would
  * take too long, so the test sets the state word of a free block.
  *
  * Seen to fail with this defect: a step files another engine's timeout.

@@ -145,7 +145,8 @@ Test(late, an_executor_is_late)
 	fixture_close(&fixture);
 }
 
-/* After a stall of an hour, each timeout must end exactly once. The last ones must be on time. */
+/* After a stall of an hour, each timeout must end exactly once. The timeouts with the latest
+ * deadlines must be on time. */
 Test(late, after_a_stall_each_timeout_ends_once)
 {
 	enum { COUNT = 5000 };

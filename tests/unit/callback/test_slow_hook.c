@@ -60,8 +60,8 @@ static void calling_hook(void *context, const struct tw_slow *slow)
 }
 
 /*
- * Holds one run in an executor. When that run is slow, begins a run of `work` on this thread, which
- * must report the slow one.
+ * Holds one run in an executor. When that run is slow, begins a run of `work` on this thread. This
+ * thread must then report the slow run.
  */
 static void hook_in_executor(struct work *work, bool periodic)
 {

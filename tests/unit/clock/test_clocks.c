@@ -466,7 +466,7 @@ Test(clocks, boottime_without_its_timer_is_not_supported)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A rejected create must not allocate. A good one allocates once. */
+/* A rejected create must not allocate. A create that succeeds allocates once. */
 Test(clocks, rejected_create_takes_no_memory)
 {
 	static struct fault memory;

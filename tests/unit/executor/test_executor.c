@@ -138,7 +138,7 @@ Test(executor, accepted_count_above_the_offer_means_all)
 	fixture_close(&fixture);
 }
 
-/* While the dispatch hook blocks, producers must be able to schedule. A stop with a timeout must
+/* While the dispatch hook blocks, producers must be able to schedule. A stop with a time limit must
  * return -ETIMEDOUT. */
 Test(executor, blocking_hook_leaves_schedule_free_and_stop_bounded)
 {

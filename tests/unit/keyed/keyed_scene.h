@@ -23,7 +23,7 @@ struct item {
 	/* Called inside each run, if not NULL. */
 	void (*inside)(const struct tw_keyed_self *self, struct item *item);
 	atomic_int runs;
-	atomic_int wrong; /* runs after the end or with a wrong number, and second ends */
+	atomic_int wrong; /* counts runs after the end or with a wrong number, and second ends */
 	int64_t ran_at_ns;
 	/* Set by the end hook. */
 	atomic_int ended;
@@ -81,7 +81,7 @@ static inline struct tw_keyed *table_open(struct fixture *fixture)
 	return table;
 }
 
-/* Schedules a key that is given as a string, as in the next functions. */
+/* Schedules. Here and in the next functions, a key is given as a string. */
 static inline int key_schedule(struct tw_keyed *table, const char *key, int64_t delay_ns,
 			       struct item *item)
 {

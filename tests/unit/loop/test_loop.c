@@ -148,8 +148,8 @@ Test(loop, poll_runs_what_is_due)
 }
 
 /*
- * Checks a tick boundary. Ticks begin at the creation of the engine or, with the flag, at multiples
- * of a tick.
+ * Checks a tick boundary. Ticks begin at the creation of the engine or, with TW_ENGINE_ALIGNED, at
+ * multiples of a tick.
  */
 static void check_boundary(uint64_t flags, int64_t boundary_ns)
 {

@@ -298,8 +298,8 @@ Test(loop_reschedule, owner_reschedules_in_the_right_one_of_two_engines)
 		 */
 		check_int(scene_poll(&other, 0), 0);
 		check_int(scene_poll(&scene, 0), 0);
-		/* Reschedules to later and to earlier, by a time and by a delay, in both engines
-		 * in turn. */
+		/* Reschedules to earlier and to later times, by a time and by a delay, in both
+		 * engines in turn. */
 		for (int64_t i = 90; i > 40; i--) {
 			check_int(tw_reschedule_at(scene.handle, i * TICK_NS), TW_RESCHEDULE_DONE);
 			check_int(tw_reschedule(other.handle, i * TICK_NS), TW_RESCHEDULE_DONE);

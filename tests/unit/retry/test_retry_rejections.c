@@ -329,7 +329,7 @@ static void fault_run(long long k, struct fault *fault)
 	scene_open(&scene);
 	check_int(tw_retry_options_init(&options, sizeof options), 0);
 	options.allocator = &fault->allocator;
-	/* This queue needs five chunks more than earlier runs have left. */
+	/* This queue needs five chunks more than earlier calls of this function have left. */
 	options.pending_limit = 10000;
 	options.reserve = (uint64_t)k * 5 * 64;
 	fault_arm(fault, k, 1);
