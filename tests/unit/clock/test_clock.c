@@ -131,7 +131,9 @@ Test(clock, stands_still_in_real_time)
 
 	fixture_open(&fixture, NULL);
 	probe_schedule(&fixture, &probe, NS_PER_MS);
-	/* After this time the timeout would be due in real time. The flush makes the worker look. */
+	/*
+	 * Now the timeout would be due in real time. The flush makes the worker look at the clock.
+	 */
 	sleep_ns(5 * NS_PER_MS);
 	fixture_flush(&fixture);
 	check_int(probe.runs, 0);

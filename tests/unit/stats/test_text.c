@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The texts of error codes, and the version. A test of tests/docs (`codes`) checks that each code of
- * a public header has a text.
+ * The texts of error codes, and the version. The test `codes` of tests/docs checks that each code
+ * of a public header has a text.
  */
 #include "check.h"
 
