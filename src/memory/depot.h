@@ -5,8 +5,8 @@
  * the ABA problem. The entries must lie in type-stable memory, because a slow pop may read the link
  * of an entry that another thread has already taken.
  *
- * On machines with a weaker memory order than x86, the fences order all accesses to an entry's
- * memory, loads too. Progress: lock-free.
+ * On machines with a weaker memory order than x86, the two fences below order all accesses to an
+ * entry's memory, loads too. Progress: lock-free.
  */
 #ifndef TWI_MEMORY_DEPOT_H
 #define TWI_MEMORY_DEPOT_H

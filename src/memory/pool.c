@@ -122,7 +122,7 @@ void twi_pool_forget(struct twi_stock *own)
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
 
-/* Links the blocks of an array in its order. The last one has no successor yet. */
+/* Links the blocks of an array in its order. The last block has no successor yet. */
 static void row_chain(void *const *row, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -12,7 +12,7 @@
  * slab on the stack of spare slabs. The next thread that needs a slab looks there first. No thread
  * waits for another.
  *
- * Progress. carve is lock-free, with a system call once per 32,767 blocks.
+ * Progress. carve is lock-free. It makes system calls once per 32,767 blocks.
  */
 #ifndef TWI_MEMORY_SLAB_H
 #define TWI_MEMORY_SLAB_H

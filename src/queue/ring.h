@@ -198,8 +198,8 @@ static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool un
 		(void)twi_exchange_seq_cst(&in->tail, tail);
 	/*
 	 * Next, the producer checks whether the worker sleeps. Without a fence, the processor may
-	 * make that check before other threads see the push. The sleeper's barrier repairs that.
-	 * But the compiler must not move the check before the push.
+	 * make that check before other threads see the push. The barrier that the worker makes
+	 * before it sleeps repairs that. But the compiler must not move the check before the push.
 	 */
 	twi_fence_compiler();
 }
