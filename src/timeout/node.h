@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout in memory. It takes one cache line. The only other memory that it needs is its slot
- * entry.
+ * A timeout in memory. It takes one cache line. The only other memory that a one-shot timeout needs
+ * is its slot entry; a periodic one has a second block (timeout/chain.h).
  *
  * Ownership. From birth (the step that makes a free block a timeout) to push the scheduling thread
  * owns the node. From the push on, the worker owns the links and the place. One exception is the
@@ -62,7 +62,7 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
 /*
  * The node is on one of the wheel's lists (wheel/list.h), for example unslotted: the nodes for
  * whose slot entry there was no memory. The other bits are the address of the previous node, or 0.
- * No slot entry has this number.
+ * A slot entry has its number in these bits, which is at most 60 (wheel/chunk.h).
  */
 #define TWI_PLACE_LISTED ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
@@ -189,8 +189,7 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 
 /*
  * Makes the node a new timeout that needs no ingress, because the worker's own thread schedules it.
- * The timeout is pending from here on. `bits`: its state, and the other bits of its word besides
- * the generation.
+ * The timeout is pending from here on. `bits`: its state word without the generation.
  */
 static inline struct tw_handle twi_node_begin_here(struct twi_node *node, uint64_t bits,
 						   struct tw_engine *engine,
