@@ -45,8 +45,8 @@ void twi_far_free(struct twi_worker *worker);
 
 /*
  * Returns a bitmap of a block's lanes that the worker must look at. If a thread is just setting a
- * lane's bit, the worker may miss the bit here, and sees it in the next turn. After a grace period
- * the worker sees all bits.
+ * lane's bit, the worker may miss the bit here. Then it finds the bit in the next turn. After a
+ * grace period the worker sees all bits.
  */
 static inline uint64_t twi_lane_block_used(const struct twi_lane_block *block)
 {

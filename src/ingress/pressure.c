@@ -5,8 +5,8 @@
  * wait to be reclaimed, the longer is the pause.
  *
  * Progress. Bounded: a thread yields, or sleeps for a second at most, once in TWI_THROTTLE_UNIT
- * schedules. The length does not depend on the worker's progress meanwhile. The thread pauses
- * outside its RCU section, so it does not delay stop.
+ * schedules. The length of the pause does not depend on the worker's progress meanwhile. The thread
+ * pauses outside its RCU section, so it does not delay stop.
  */
 #include "ingress/pressure.h"
 

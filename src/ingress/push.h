@@ -14,8 +14,8 @@ enum {
 	/*
 	 * The bound on memory in ingress. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts
 	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes the
-	 * worker, even if the next tick is far away. TWI_UNITS_MAX units take 2 MiB, and fill half
-	 * of a ring of the largest size.
+	 * worker, even if the next due tick is far away. TWI_UNITS_MAX units take 2 MiB, and fill
+	 * half of a ring of the largest size.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,

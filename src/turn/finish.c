@@ -9,10 +9,10 @@
  * executors still run, and once more for a grace period and for presences, because a cancel may
  * still look at a node of this engine. Finally it stores STOPPED.
  *
- * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
- * timeouts that were not handed back yet are still where they were. A stop that does the work
- * itself may run out of time while executors still run callbacks. Then it leaves the rest to the
- * next stop.
+ * Each step can be resumed, even by another thread. If the hand-back hook or a finaliser ends the
+ * worker's thread, the timeouts that were not handed back yet are still where they were. A stop
+ * that does the work itself may run out of time while executors still run callbacks. Then it leaves
+ * the rest to the next stop.
  */
 #include "turn/finish.h"
 
@@ -153,7 +153,7 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 
 	/*
 	 * E22: acquires the executors' pushes, so the caller finds their chains in a queue. The
-	 * grace period after this publishes their other writes.
+	 * grace period after this wait publishes their other writes.
 	 */
 	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
 		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)
@@ -196,8 +196,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	/*
-	 * E162, and E10: wait for calls that may still read this engine. In this order, because a
-	 * schedule may change from a presence to an RCU section (schedule.c).
+	 * E162, and E10: wait for calls that may still read this engine. Presences come first,
+	 * because a schedule may change from a presence to an RCU section (schedule.c).
 	 */
 	twi_presences_wait();
 	twi_rcu_synchronize(); /* E10 */
@@ -212,8 +212,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_tsan_acquire(&worker->in_flight);
 	twi_tsan_release(&worker->state);
 	/*
-	 * E12: pairs with stop's load, so that its caller sees that everything has ended. This is
-	 * the last access to the engine.
+	 * E12: pairs with stop's load, so that the caller of stop sees that everything has ended.
+	 * This is the last access to the engine.
 	 */
 	twi_store_release(&worker->state, TW_ENGINE_STOPPED);
 	twi_futex_wake(&worker->state);

@@ -5,10 +5,10 @@
  *
  * Protocol (E8). The sleeper publishes that it parks, and the time wake_before_ns: a timeout with
  * an earlier deadline must wake it. Then it checks whether ingress is empty, then every other
- * reason to stay awake, and waits. A producer pushes, then loads wake_before_ns: the only load that
- * a schedule pays for. All these accesses are sequentially consistent. So either the sleeper sees
- * the push, or the producer sees the published deadline, and wakes the sleeper if the timeout is
- * due earlier.
+ * reason to stay awake, and waits. A producer pushes, then loads wake_before_ns. This load is all
+ * that a schedule pays for the protocol. All these accesses are sequentially consistent. So either
+ * the sleeper sees the push, or the producer sees the published deadline, and wakes the sleeper if
+ * the timeout is due earlier.
  *
  * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
  * a lane that brings many entries at once is marked (unfenced; a mark is never taken back). From
@@ -129,9 +129,9 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 
 /*
  * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
- * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
- * that tick. Returns when the first timeout is due. Each of the two times is replaced by
- * given_up_ns (ingress/reclaim.h), if that is earlier.
+ * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the
+ * beginning of that tick. Returns the time at which the first timeout is due. Each of the two times
+ * is replaced by given_up_ns (ingress/reclaim.h), if that is earlier.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
@@ -143,8 +143,8 @@ int64_t twi_sleep_publish(struct twi_worker *worker)
 	twi_park_prepare(&worker->park);
 	/*
 	 * E8: must be stored before the look at ingress. Pairs with the load in schedule. Otherwise
-	 * the sleeper could miss the push while the producer misses the published time, and the
-	 * wake-up would be lost.
+	 * the sleeper could miss a push whose producer misses the published time, and the wake-up
+	 * would be lost.
 	 */
 	twi_store_seq_cst(
 		&worker->wake_before_ns,

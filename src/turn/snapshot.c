@@ -105,7 +105,7 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 	twi_snapshot_here(worker, snapshot);
 	/*
 	 * E71: releases the answer to the waiting thread, which may then reuse the place. So this
-	 * is the worker's last access.
+	 * is the worker's last access to the place.
 	 */
 	twi_store_release(&snapshot->done, true);
 	twi_flush_notify(worker);
@@ -118,8 +118,9 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
 	/*
-	 * RELAXED: `epoch` was acquired before. A thread that ends the wait changes first the state
-	 * and then the epoch, so either this load sees the new state, or the wait ends at once.
+	 * RELAXED: `epoch` was acquired before. A thread after whose step there is no worker any
+	 * more changes first the state and then the epoch. So either this load sees the new state,
+	 * or the wait ends at once.
 	 */
 	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
 		return -ESHUTDOWN;
