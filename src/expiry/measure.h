@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures how late runs begin, and how long they take. It exists only with the option `measure`;
- * an engine without it pays nothing.
+ * Measures how late runs begin, and how long they take. The histograms exist only with the option
+ * `measure`. An engine without it pays nothing.
  *
  * Writers. The worker has one histogram for each measurement. It is the only writer, so plain
  * additions are enough. The threads of an executor add atomically to stripes. Each stripe serves
  * the threads of some lanes, so that no cache line is written by all threads. Stripes exist only if
  * there is a dispatch hook. Readers sum up the histograms, and delay no writer.
  *
- * Progress: wait-free, except that the greatest and the least value of a stripe are lock-free.
+ * Progress: wait-free, except that raising the greatest or lowering the least value of a stripe is
+ * only lock-free.
  */
 #ifndef TWI_EXPIRY_MEASURE_H
 #define TWI_EXPIRY_MEASURE_H

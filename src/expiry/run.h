@@ -23,7 +23,7 @@ void twi_run(struct twi_run *run);
 void twi_run_callback(struct twi_run *run);
 
 /*
- * Runs `body`: the callback, or a hook instead of it. Reports to ThreadSanitizer that it comes
+ * Runs `body`: the callback, or a hook instead of it. Reports to ThreadSanitizer that `body` comes
  * after the calls that scheduled and rescheduled the timeout, and before the next run.
  */
 void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run));

@@ -195,7 +195,7 @@ static bool slot_slow(const struct twi_worker *worker, const struct twi_watch_sl
 {
 	if ((state & RUNNING) == 0)
 		return false;
-	/* E65: if this is the begin of a later run, the swap will fail. */
+	/* E65: if this is the beginning of a later run, the swap will fail. */
 	*ret_run_ns = now_once(worker, now_ns) - twi_load_acquire(&slot->begin_ns);
 	return *ret_run_ns > worker->watch->slow_ns;
 }
