@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lane: one thread's queues to the worker. It has a ring for the timeouts that the thread
- * schedules, and for those that it has cancelled or made earlier in the wheel. It has two link
- * queues for when the ring is full, and the thread's counters.
+ * schedules, and for those in the wheel that it has cancelled or rescheduled to an earlier
+ * deadline. Two link queues are used while the ring is full or missing. The lane also has the
+ * thread's counters.
  *
  * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts. The
  * lanes with low numbers (near) lie in the engine. The lanes with higher numbers (far) lie in
  * blocks that are made on demand (ingress/far.h). Threads without a number share lane 63. So do
- * threads that got no memory for a lane. That lane has no ring, because a ring has one producer,
- * and its counters need locked additions. The first push to a lane makes its ring. If there is no
- * memory for it, the lane uses its link queues from then on.
+ * threads that got no memory for a lane. Lane 63 has no ring, because a ring has one producer, and
+ * the counters of that lane need locked additions. In every other lane the first push makes the
+ * ring. If there is no memory for it, the lane uses its link queues from then on.
  *
  * Entries in the ring and in the queues have no order between them. None is needed, because the
  * state word decides about a cancel, and the deadline decides when a timeout is due.
@@ -99,8 +100,8 @@ static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t 
 
 /*
  * Adds to one half of a pair. The caller must be its only writer. Returns the new count. E90:
- * readers see begins and ends in the order in which the writer counted them. With an end they see
- * everything that the writer counted before it.
+ * readers see schedules and ends in the order in which the writer counted them. With an end they
+ * see everything that the writer counted before it.
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {

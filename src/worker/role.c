@@ -12,8 +12,8 @@
 bool twi_worker_open(const struct twi_worker *worker)
 {
 	/*
-	 * E8: one of these loads is the last look before a sleep. E12: acquires the hook that stop
-	 * has stored.
+	 * E8: this load is also part of the last look before a sleep. E12: acquires the hook that
+	 * stop has stored.
 	 */
 	return twi_state_accepts(twi_load_seq_cst(&worker->state)) &&
 	       worker->fork_epoch == twi_fork_epoch;

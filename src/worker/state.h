@@ -4,6 +4,7 @@
  * are its changes, and which thread makes them:
  *
  *     NEW       -> STARTING           start: the winner of the compare-and-swap makes the thread
+ *                                     (in loop mode there is none)
  *     STALLED   -> STARTING           start again after a failure
  *     STARTING  -> RUNNING            the worker, when it begins
  *     STARTING  -> STALLED            start, when the thread cannot be made
