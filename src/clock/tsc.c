@@ -104,8 +104,8 @@ static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 }
 
 /*
- * Makes the clock CLOCK_MONOTONIC for good. RELAXED: no other data is read because of this bit. The
- * last sample's count stays in the other bits.
+ * Lets the clock read CLOCK_MONOTONIC for good. RELAXED: no other data is read because of this bit.
+ * The last sample's count stays in the other bits.
  */
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {

@@ -24,7 +24,8 @@ static void presence_wait(struct twi_presence *presence)
 {
 	/*
 	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
-	 * what the finisher does next. Rests, because otherwise each clear would look for waiters.
+	 * what the finisher does next. Rests between the looks. To be woken instead, it would need
+	 * a check for waiters in each clear.
 	 */
 	while (twi_load_acquire(&presence->inside) != 0)
 		twi_futex_rest(LOOK_AGAIN_NS);

@@ -57,7 +57,10 @@ extern _Thread_local struct twi_reader *twi_reader_self;
 /* [const] after load. Whether a grace period makes the barriers of sections, too. */
 extern bool twi_rcu_light;
 
-/* rcu.c: begin and end a section of a thread that has no reader. It may get one at the begin. */
+/*
+ * rcu.c: begin and end a section of a thread that has no reader. twi_rcu_enter_first may give the
+ * thread a reader.
+ */
 void twi_rcu_enter_first(void);
 void twi_rcu_leave_shared(void);
 
@@ -94,7 +97,7 @@ static inline void twi_rcu_leave(void)
 
 #else
 
-/* The barrier between the begin of a section and the accesses in it. */
+/* The barrier between the beginning of a section and the accesses in it. */
 static inline void twi_rcu_begin_barrier(void)
 {
 	if (TWI_LIKELY(twi_rcu_light))
