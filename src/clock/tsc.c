@@ -27,7 +27,7 @@ enum {
 	SAMPLE_TRIES = 100,
 	/*
 	 * After a fallback, CLOCK_MONOTONIC is read up to this many times, until it has passed the
-	 * greatest reading that was given. Usually it takes some hundred.
+	 * greatest reading that was given. Usually some hundred readings are enough.
 	 */
 	PASS_TRIES = 1000,
 };

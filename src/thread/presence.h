@@ -46,7 +46,7 @@ struct twi_presence *twi_presence_of_lane(uint32_t lane);
 
 /*
  * presence.c: waits until it has seen each mark clear. The calling thread must not be present. A
- * call that begins after this one sees what the caller wrote before.
+ * thread that sets its mark afterwards sees what the caller wrote before.
  */
 void twi_presences_wait(void);
 

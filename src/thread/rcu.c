@@ -19,7 +19,7 @@
 
 #if !defined(TWI_RCU_BY_CALL)
 
-/* How many readers the first block has, which is static. */
+/* How many readers the first block has. This block is static. */
 #if !defined(TWI_READERS_NEAR)
 #define TWI_READERS_NEAR 63
 #endif
