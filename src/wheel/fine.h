@@ -23,7 +23,7 @@
  * nanoseconds after the epoch, so a timeout with the deadline k - 1 is due in it.
  *
  * The run holds a copy of each deadline. A node that was rescheduled to a later deadline is filed
- * again when the run reaches its copy.
+ * again when the run reaches the node's entry.
  */
 #ifndef TWI_WHEEL_FINE_H
 #define TWI_WHEEL_FINE_H

@@ -240,7 +240,7 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
  * Returns the due tick by which an entry was filed. Used by the check. The entry holds only the low
  * half of that tick. If the low half of the node's due tick is the same, and no reschedule has
  * queued the node, returns the node's due tick. Otherwise returns the first tick from now on with
- * that low half.
+ * that low half, or the slot's earliest due tick if that is later.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,

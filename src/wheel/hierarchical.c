@@ -363,7 +363,7 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 
 	while ((next = next_event(self)) <= limit) {
 		/*
-		 * If a timeout is inserted before this tick is finished, it is overdue if it is due
+		 * A timeout that is inserted before this tick is finished is overdue if it is due
 		 * before `next`.
 		 */
 		now_set(self, next - 1);
@@ -401,7 +401,10 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 	if (first == TWI_TICK_NEVER)
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
-	/* If the next slot is crowded, it may have to be emptied before the time of this one. */
+	/*
+	 * If the slot after the first is crowded, it may have to be emptied before the first one's
+	 * time.
+	 */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
 		return next;
@@ -446,7 +449,8 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 
 /*
  * Returns the due tick by which an entry was filed in a slot wider than 2^32 ticks. That is the
- * node's due tick if it lies in the slot, otherwise the slot's first tick. Used by the check.
+ * node's due tick if it lies in the slot and the node is not queued. Otherwise it is the slot's
+ * first tick, or the slot's earliest due tick if that is later. Used by the check.
  */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,

@@ -333,8 +333,8 @@ TWI_WORKER_ONLY int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, u
 TWI_WORKER_ONLY int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns);
 
 /*
- * Returns a node's due tick, which another thread may be changing, and in `*ret_word` a state word
- * that is not older than the deadline that was read. Used by the checks.
+ * Returns a node's due tick. Stores in `*ret_word` a state word that is not older than the deadline
+ * that was read. Another thread may be changing both. Used by the checks.
  */
 uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
 				uint64_t *ret_word);
