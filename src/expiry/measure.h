@@ -19,7 +19,10 @@
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
-	/* The number of stripes. With this many, threads seldom share one. Each takes 72 KiB. */
+	/*
+	 * The number of stripes. With this many, threads seldom share one. Each stripe takes 72
+	 * KiB.
+	 */
 	TWI_MEASURE_STRIPES = 8,
 	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,
@@ -51,7 +54,9 @@ void twi_measure_begin(struct twi_run *run, int64_t now_ns);
 /* Counts the end of a marked run. */
 void twi_measure_end(const struct twi_run *run, int64_t now_ns);
 
-/* Adds the counts so far to *sum; twi_histogram_flush makes them consistent. */
+/*
+ * Adds the counts so far to *sum. The caller must then make *sum consistent (twi_histogram_flush).
+ */
 void twi_measure_add(const struct twi_measure *measure, uint32_t measurement,
 		     struct tw_histogram *sum);
 

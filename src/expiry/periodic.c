@@ -331,9 +331,9 @@ static void chain_hook(struct twi_run *run)
 }
 
 /*
- * Begins the last run of a chain. A timeout with a date ends as a chain when its run begins, so
- * that a later cancel reports RUNNING, as for any one-shot timeout. Returns false if a cancel came
- * first.
+ * Begins the last run of a chain. The chain of a timeout with a date is over as soon as its run
+ * begins, so that a later cancel reports RUNNING, as for any one-shot timeout. Returns false if a
+ * cancel came first.
  */
 static bool last_begin(struct twi_chain_run *own, uint64_t word)
 {

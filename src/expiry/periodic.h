@@ -24,9 +24,7 @@ struct twi_chain_run {
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
 
-/*
- * Ends a run that was rejected, as twi_chain_run does, with the drop hook instead of the callback.
- */
+/* Does the same as twi_chain_run for a rejected run, with the drop hook instead of the callback. */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
 

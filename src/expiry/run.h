@@ -28,7 +28,10 @@ void twi_run_callback(struct twi_run *run);
  */
 void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run));
 
-/* Marks the run, so that its end is also reported to ThreadSanitizer. */
+/*
+ * If the program has ThreadSanitizer: reports that the run begins, and marks the run so that its
+ * end is reported, too.
+ */
 void twi_run_mark_reported(struct twi_run *run);
 
 /* Ends a run that has marks. Must be called before its thread leaves the run. */

@@ -178,8 +178,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
 	/*
-	 * Must be set before the grace period, so that cancels in later sections see it and do not
-	 * push. RELAXED: the grace period orders it.
+	 * The flag must be set before the grace period, so that cancels in later sections see it
+	 * and do not push. RELAXED: the grace period orders this store.
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");

@@ -5,8 +5,9 @@
  * poll, or earlier: for example when `fresh` is full, or when a caller reads the next due time.
  *
  * They are kept in the order in which they were scheduled, and get their sequence numbers when they
- * move into the wheel. So a removed timeout must leave a hole. If a timeout in the wheel is
- * rescheduled meanwhile, it takes the number of the next position.
+ * move into the wheel. The number follows from the position, so a removed timeout must leave a
+ * hole. If a timeout in the wheel is rescheduled meanwhile, it takes the number of the next
+ * position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the caller's event loop is the worker. It polls, and a poll is one turn. It sleeps by
- * its own means, for example in epoll_wait, with the engine's descriptor among others.
+ * Loop mode: the caller's event loop is the worker. The loop polls, and a poll is one turn. The
+ * loop sleeps by its own means, for example in epoll_wait, with the engine's descriptor among
+ * others.
  *
  * The descriptor is one timer of the kernel (thread/timer_fd.h). The owner sets it to the time at
  * which it must poll next. A waker sets the timer to "now", instead of waking a futex. No thread
@@ -36,7 +37,7 @@
 #include <pthread.h>
 
 /*
- * Ends a poll: publishes when the next one is needed, and sets the timer. Afterwards the loop may
+ * Ends a poll: publishes when the next poll is needed, and sets the timer. Afterwards the loop may
  * sleep.
  */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
