@@ -2,9 +2,9 @@
 /*
  * Time arithmetic that cannot wrap.
  *
- * Times are int64_t nanoseconds of the engine's clock. Inside the engine times are uint64_t and
- * count from the engine's epoch, which is one tick before the engine's creation. Tick k ends at
- * boundary k * tick_ns.
+ * An int64_t time counts nanoseconds of the engine's clock. A uint64_t time counts nanoseconds from
+ * the engine's epoch, which is one tick before the engine's creation. Tick k ends at boundary k *
+ * tick_ns.
  */
 #ifndef TWI_BASE_TICK_H
 #define TWI_BASE_TICK_H

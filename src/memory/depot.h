@@ -17,7 +17,7 @@
 #include <ck_stack.h>
 
 #if TWI_TSAN
-/* ThreadSanitizer does not see ConcurrencyKit's assembly, so the edge is reported to it instead. */
+/* ThreadSanitizer does not see ConcurrencyKit's assembly, so these macros report the edge. */
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 #define TWI_DEPOT_RELEASE(stack) __tsan_release(stack)

@@ -74,8 +74,8 @@ static struct twi_block *magazine_find(void)
 }
 
 /*
- * Leaves one block in the magazine, which the caller will take, and gives the others back to the
- * depot. For a stock that keeps nothing.
+ * Leaves in the magazine only the block that the caller will take, and gives the others back to the
+ * depot. Called for a stock that keeps nothing.
  */
 static void magazine_cut(struct twi_block *magazine)
 {

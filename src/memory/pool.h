@@ -10,8 +10,8 @@
  * thread schedules in sequence often lie next to each other.
  *
  * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
- * no thread. The thread that pops its first block owns all its blocks (E5). A taken block belongs
- * to the thread that took it.
+ * no thread. The thread that pops a magazine's first block owns all blocks of the magazine (E5). A
+ * taken block belongs to the thread that took it.
  *
  * Progress. take is wait-free if the stock has a block, give if the stock has space. Otherwise both
  * are lock-free.
@@ -89,7 +89,7 @@ extern void (*twi_pool_taken)(void *block);
 /* Puts a magazine into the empty `take`. Returns false if there is no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 
-/* Moves a full `give` to `take` if that is empty, otherwise to the depot. */
+/* Moves a full `give` to `take` if `take` is empty, otherwise to the depot. */
 void twi_stock_retire(struct twi_stock *stock);
 
 /* Gives all blocks of the stock to the depot. */

@@ -230,7 +230,7 @@ static struct twi_slab *slab_at(uint32_t index)
 
 static uint32_t carved_count(struct twi_slab *slab)
 {
-	/* RELAXED: no other thread uses the library meanwhile. */
+	/* RELAXED: in the forked child no other thread uses the library. */
 	uint32_t count = twi_load_relaxed(&slab->run_count);
 
 	return count < TWI_SLAB_RUNS ? count : TWI_SLAB_RUNS;

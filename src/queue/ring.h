@@ -242,10 +242,9 @@ struct twi_ring_part {
 };
 
 /*
- * For the consumer. Returns the first of the entries from `at` up to `end`: as many as lie next to
- * each other in memory. At least one entry must be there, and all must have been pushed. `*array`:
- * the array at which the search begins, or NULL for the first one. Afterwards it is the array of
- * the part.
+ * For the consumer. Returns the entries from `at` on that lie next to each other in memory, at most
+ * up to `end`. At least one entry must be there, and all must have been pushed. `*array`: the array
+ * at which the search begins, or NULL for the first one. Afterwards it is the array of the part.
  */
 static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
 						 struct twi_ring_array **array, uint64_t at,
