@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A batch of pushes: the timeouts that one thread pushes to one worker inside one RCU section. The
- * worker sees them all at once.
+ * worker sees them all at once, except by way of stale ring entries (see below).
  *
  * Protocol. To add a node, the thread stores its new state, and writes an entry beyond the tail of
  * the lane's ring, where no other thread reads yet. If the ring is full or does not exist, the

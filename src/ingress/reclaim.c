@@ -65,7 +65,10 @@ static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_no
 
 bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 {
-	/* E16: acquires from the thread that has ended the timeout's run. */
+	/*
+	 * E16: acquires from the thread that has ended the timeout's run, because reclaim then
+	 * frees the node.
+	 */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	TWI_TEST_POINT("reclaim:seen");
@@ -73,8 +76,8 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 	       twi_word_state(word) != TWI_WORD_EXPIRED) {
 		/*
 		 * E4: acquires the deadline for which the node was queued. E16: releases to the
-		 * thread that will end the timeout's run; or, if the run has ended, acquires from
-		 * that thread.
+		 * thread that will end the timeout and free the node. Or, if the timeout has ended,
+		 * acquires from that thread.
 		 */
 		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
 			node_refile(worker, node, word);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resting lanes: far lanes that the worker does not look at, because they were idle when it went to
- * sleep. So the cost of a turn does not grow with the number of idle threads.
+ * Resting lanes: far lanes that the worker does not look at, because they were idle when the worker
+ * went to sleep. So the cost of a turn does not grow with the number of idle threads.
  *
  * Protocol. A lane rests while its bit in its block's bitmap is clear. Before a sleep the worker
  * collects the far lanes that are idle and do not rest. If there are enough of them, the worker
@@ -16,9 +16,10 @@
  * has no such barrier, each push is sequentially consistent, and so are all steps on the bit. If
  * the barrier fails, the worker sets all bits again.
  *
- * The bit alone must decide. Suppose that there were also a flag in the lane. A producer that joins
- * would set first the bit and then the flag. If the worker cleared both in between, the flag would
- * end up set and the bit clear. Later pushes would find the flag set, and would not set the bit.
+ * The bit alone must decide. Suppose that the lane also had a flag which says that the bit is set.
+ * A producer that joins would set first the bit and then the flag. If the worker cleared both in
+ * between, the flag would end up set and the bit clear. Later pushes would find the flag set, and
+ * would not set the bit.
  *
  * Near lanes never rest, because their producers' quick paths do not read the bit. There are at
  * most 64 of them.

@@ -24,7 +24,7 @@
 #include <tickwheel/periodic.h>
 
 struct twi_chain {
-	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
+	int64_t scheduled_ns; /* [handoff E4] the present run's scheduled time, without jitter */
 	uint64_t random;      /* [handoff E4] */
 	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] a final state, except in recovery.c */
 	_Atomic int64_t period_ns;          /* [handoff E4] */

@@ -58,9 +58,9 @@
  *
  *     INIT, LINKED,  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
  *     WHEELED                                       deadline is that of birth
- *     WHEELED        queued set        reschedule   the same, if the deadline is earlier: the
- *                                                   thread that sets it pushes the node as a
- *                                                   canceller does
+ *     WHEELED        queued set        reschedule   in the same step, if the new deadline is
+ *                                                   earlier: the thread that sets queued pushes
+ *                                                   the node as a canceller does
  *     any            queued cleared    reclaim      when the node has come out of the queue
  *     WHEELED        DUE, RUNNING      worker       if rescheduled is set: only if the deadline
  *                                                   that it saw has passed and is still the same

@@ -41,7 +41,7 @@ struct twi_lane {
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	uint32_t number;                    /* [const] the lane's number; the shared lane has 63 */
-	_Atomic bool known;    /* [producer E15] the lane's bit was set, before its first push */
+	_Atomic bool known;    /* [producer E15] the lane's bit was set, before the first push */
 	_Atomic bool unfenced; /* [worker E8] pushes need no fence; the mark is never removed */
 	bool joined;           /* [producer] the first push has set the lane up */
 	/* The producers' cache line, used if there is no ring or the ring is full. */
@@ -56,7 +56,7 @@ struct twi_lane {
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
-	bool links_first; /* [worker] the link queues are read before the ring the next time */
+	bool links_first; /* [worker] the next batch reads the link queues before the ring */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
@@ -99,9 +99,9 @@ static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t 
 }
 
 /*
- * Adds to one half of a pair. The caller must be its only writer. Returns the new count. E90:
- * readers see schedules and ends in the order in which the writer counted them. With an end they
- * see everything that the writer counted before it.
+ * Adds to one half of a pair. The caller must be the only writer of that half. Returns the new
+ * count. E90: readers see schedules and ends in the order in which the writer counted them. With an
+ * end they see everything that the writer counted before it.
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {
@@ -136,7 +136,7 @@ static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 /*
  * Counts cancels of one kind, in its counter `kind` and in ended_count. `kind` must be raised
  * first, because readers subtract it from ended_count. Returns the new count of `kind`. RELAXED: as
- * in twi_lane_count; the count of the end publishes this one.
+ * in twi_lane_count; the addition to ended_count publishes this count.
  */
 static inline uint64_t twi_lane_end_count_as(struct twi_lane *lane, _Atomic uint64_t *kind,
 					     uint64_t count)

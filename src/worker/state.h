@@ -24,7 +24,7 @@
  *     STOPPING  -> ORPHAN             the worker's thread ends inside a hand-back; or the stop that
  *                                     has adopted the engine runs out of time
  *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
- *     STOPPING  -> STOPPED            the finisher; its last touch of the engine
+ *     STOPPING  -> STOPPED            the finisher; its last access to the engine
  *
  * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside a
  * read-side section, or while it is present (thread/presence.h).

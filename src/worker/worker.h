@@ -66,7 +66,7 @@ struct twi_worker {
 	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
 	_Atomic uint32_t lanes_seen;          /* [worker] lanes in use, at the last batch */
 	bool unfenced TWI_WORKER_FIELD;       /* [worker] some lane pushes without a fence */
-	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
+	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] least deadline of recent cancels */
 	const struct tw_allocator *allocator; /* [const] */
 	_Atomic uint32_t marks;               /* [atomic] bits of mark.h */
 	uint32_t check;                       /* [const] enum tw_check */
@@ -101,7 +101,7 @@ struct twi_worker {
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
 	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: another poll follows */
-	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
+	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be hidden (sleep.c) */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] nodes and holes in `fresh` */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] fresh.h */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next one not accepted yet */
@@ -133,9 +133,9 @@ struct twi_worker {
 	_Atomic int64_t latest_ns;                    /* [worker] */
 	_Atomic uint64_t executor_rejected_count;     /* [worker] */
 	_Atomic uint64_t dropped_count;               /* [worker] */
-	_Atomic uint64_t late_count;                  /* [atomic] added by any running thread */
+	_Atomic uint64_t late_count;                  /* [atomic] any running thread adds */
 	_Atomic uint64_t periodic_run_count;          /* [worker] */
-	_Atomic uint64_t chain_expired_count;         /* [atomic] added by any running thread */
+	_Atomic uint64_t chain_expired_count;         /* [atomic] any running thread adds */
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
