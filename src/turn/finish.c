@@ -34,8 +34,9 @@
 
 /*
  * Takes a timeout for its hand-back (the linearization point). Returns false if it was cancelled
- * before. Then the caller must free the node, because no other thread does. No node is queued any
- * more: the queues were emptied, and since the sweep began no thread sets the queued bit.
+ * before. Then the caller must free the node, because no other thread does. No node in the wheel
+ * has its queued bit set: the queues were emptied, and since the sweep began no reschedule sets the
+ * bit. An executor may still set it for a chain, but such a node is in a queue, not in the wheel.
  */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {

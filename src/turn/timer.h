@@ -8,10 +8,10 @@
  * If that is AWAKE, the owner sets "now" again. The kernel makes one setting after the other: if
  * the waker's setting came first, the owner finds AWAKE in the state word.
  *
- * The owner must also notice a waker's late setting, because it makes no system call as long as its
- * record of the timer (timer_ns) is right. A poll that finds the state word AWAKE expects one more
- * setting by a waker. Until all expected settings are counted, the timer is not known to be right,
- * so each poll sets it.
+ * The owner must also notice a waker's late setting, because it makes no system call if its record
+ * of the timer (timer_ns) already shows the wanted time. A poll that finds the state word AWAKE
+ * expects one more setting by a waker. Until all expected settings are counted, the timer is not
+ * known to be right, so each poll sets it.
  *
  * The two paragraphs above rely on only two facts: the kernel makes its settings under a lock, one
  * after the other, and a system call is not moved to another place in the program. So the accesses
