@@ -25,7 +25,7 @@ struct twi_clock_ops {
 	int64_t (*now_ns)(struct tw_clock *clock);
 	/*
 	 * Returns the CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns`
-	 * of this clock.
+	 * of this clock. NULL if the clock has `wait`.
 	 */
 	int64_t (*futex_until_ns)(struct tw_clock *clock, int64_t until_ns);
 	/*

@@ -56,8 +56,8 @@ extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 uint32_t twi_slab_carve(char **ret_first);
 
 /*
- * Makes slabs until there are blocks for `count` timeouts, and lets the kernel allocate their pages
- * now. Returns 0 or -ENOMEM.
+ * Makes slabs until there are blocks for `count` timeouts, and lets the kernel allocate the pages
+ * of all slabs now. Returns 0 or -ENOMEM.
  */
 int twi_slab_reserve(uint64_t count);
 

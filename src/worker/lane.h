@@ -72,8 +72,8 @@ enum { TWI_FAR_PAGES = 10 };
 /* A block of lanes with consecutive numbers. */
 struct twi_lane_block {
 	/*
-	 * A bit for each lane that the worker looks at. The worker clears the bit of a far lane if
-	 * nothing was pushed for some time (ingress/rest.h).
+	 * A bit for each lane that the worker looks at. The worker may clear the bit of a far lane
+	 * that is idle before a sleep (ingress/rest.h).
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic E8] */
 	struct twi_lane lane[TWI_LANES];
