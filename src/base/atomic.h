@@ -84,8 +84,9 @@
  * ConcurrencyKit's, because C11's may take a lock. Each function returns true if both words were as
  * expected and were replaced. If it returns false, it does not report the values that it found.
  *
- * On some processors the swap itself is only relaxed, so the macros add a fence. ThreadSanitizer
- * does not see the swap. In its builds the macros report the edges instead.
+ * On some processors the swap itself is only relaxed, so TWI_PAIR_RELEASE and TWI_PAIR_ACQUIRE add
+ * fences. ThreadSanitizer does not see the swap. In its builds the two macros report the edges
+ * instead.
  */
 struct twi_pair {
 	uint64_t half[2];
@@ -127,10 +128,10 @@ static inline bool twi_cas_pair_acq_rel(_Atomic uint64_t *pair, struct twi_pair 
 }
 
 /*
- * Reads both words of a pair as they were at one moment. On x86 a failed compare returns such
- * values. Other processors build the swap from a load and a conditional store. There both halves
- * are of one moment only if the store succeeds. So the loop stores the values back, unchanged,
- * until a store succeeds.
+ * Reads both words of a pair as they were at one moment. On x86, a swap that fails returns such
+ * values. Other processors build the swap from a load and a conditional store. There both words are
+ * from one moment only if the store succeeds. So the loop stores the values back, unchanged, until
+ * a store succeeds.
  */
 #if defined(__x86_64__)
 #define TWI_PAIR_COMPARE_WHOLE true
@@ -164,8 +165,8 @@ static inline struct twi_pair twi_load_pair_acquire(const _Atomic uint64_t *pair
 #define twi_fence_release() atomic_thread_fence(memory_order_release)
 
 /*
- * Adds to a counter that only one thread writes. It needs no locked instruction, and readers never
- * see half of a value.
+ * Adds to a counter that only one thread writes. Needs no locked instruction. Readers never see
+ * half of a value.
  */
 #define twi_count_add(counter, value)                                                              \
 	twi_store_relaxed((counter), twi_load_relaxed(counter) + (value))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buckets of a log-linear histogram. Each power of two is cut into 128 equal parts, so that the
- * width of a bucket is under 1 % of its values. Each value below 256 has a bucket of its own. All
- * values from 2^42 on share the last bucket. In nanoseconds the range is 1 ns to 73 minutes.
+ * Buckets of a log-linear histogram. The range from each power of two to the next is cut into 128
+ * equal parts, so that the width of a bucket is under 1 % of its values. Each value below 256 has a
+ * bucket of its own. All values from 2^42 on share the last bucket. In nanoseconds the range is 1
+ * ns to 73 minutes.
  */
 #ifndef TWI_BASE_BUCKETS_H
 #define TWI_BASE_BUCKETS_H
@@ -12,7 +13,7 @@
 enum {
 	TWI_BUCKET_BITS = 7,
 	TWI_BUCKET_PARTS = 1 << TWI_BUCKET_BITS,
-	/* All values from 2 to this power on share the last bucket. */
+	/* All values from 2^TWI_BUCKET_TOP on share the last bucket. */
 	TWI_BUCKET_TOP = 42,
 	TWI_BUCKETS = (TWI_BUCKET_TOP - TWI_BUCKET_BITS + 1) * TWI_BUCKET_PARTS + 1,
 };

@@ -32,8 +32,8 @@
 #define TWI_COLD __attribute__((noinline, cold))
 
 /*
- * Not inlined, so that only this function saves the registers that it needs, and its callers save
- * none.
+ * Not inlined. Then the function itself saves the registers that it needs, and its callers need not
+ * save them.
  */
 #define TWI_NOINLINE __attribute__((noinline))
 /* Inlined in each caller, so that the hot path is one function. */
@@ -51,11 +51,11 @@
 #define TWI_WEAK __attribute__((weak))
 
 /*
- * The role of the worker, for clang's -Wthread-safety. One thread of an engine has it at a time. It
- * is no lock, and generates no code. _ONLY: the caller must have the role. _FIELD: only the thread
- * with the role touches it. _BEGINS: the caller has the role from this call to the end of its own
- * function. _UNCHECKED: clang does not check the function. Either it takes the role, or no other
- * thread knows its objects at that time.
+ * The role of the worker, for clang's -Wthread-safety. At any time one thread of an engine has the
+ * role. The role is no lock, and generates no code. _ONLY: the caller must have the role. _FIELD:
+ * only the thread with the role touches it. _BEGINS: the caller has the role from this call to the
+ * end of its own function. _UNCHECKED: clang does not check the function. Either the function takes
+ * the role, or no other thread knows the objects that it uses.
  */
 #if defined(__clang__)
 struct __attribute__((capability("role"))) twi_role {

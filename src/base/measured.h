@@ -2,9 +2,9 @@
 /*
  * A histogram that threads fill while others read it.
  *
- * Order. None is needed, because counters publish nothing. A reader may see a value in its bucket
- * and not yet in sum_ns. stats/reading.c computes the count from the buckets, and moves the least
- * and the greatest value into buckets that are not empty.
+ * Order. The accesses need none, because counters publish nothing. A reader may see a value in its
+ * bucket and not yet in sum_ns. stats/reading.c computes the count from the buckets, and moves the
+ * least and the greatest value into the first and the last bucket that is not empty.
  */
 #ifndef TWI_BASE_MEASURED_H
 #define TWI_BASE_MEASURED_H

@@ -15,7 +15,7 @@
 enum {
 	TWI_PROBE_ON_ITS_WAY = 0, /* the worker had not taken the timeout yet */
 	TWI_PROBE_IN_WHEEL = 1,
-	TWI_PROBE_RUNNING = 2, /* a run of a periodic timeout: no further run begins */
+	TWI_PROBE_RUNNING = 2, /* in a run of a periodic timeout; no further run begins */
 };
 
 #ifdef TWI_PROBES

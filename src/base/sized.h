@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * A limit for the size of any public struct, now and later. A caller's size beyond it is an error,
- * so that no memory beyond it is read.
+ * The most bytes that a public struct may have, now and later. A greater size from a caller is an
+ * error. So a wrong size never makes the library read more bytes than this.
  */
 #define TWI_STRUCT_BYTES_MAX 4096
 
@@ -54,8 +54,8 @@ static inline int twi_size_check(const void *object, size_t size, size_t least, 
 }
 
 /*
- * Fills options of the caller's size with the defaults. The first field of all options is their
- * size.
+ * Fills options of the caller's size with the defaults. The first field of each options struct is
+ * its size.
  */
 static inline int twi_options_fill(void *ret, size_t size, size_t least, const void *defaults,
 				   size_t known)

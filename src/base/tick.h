@@ -2,8 +2,8 @@
 /*
  * Time arithmetic that cannot wrap.
  *
- * Times are int64_t nanoseconds of the engine's clock. Inside the engine times are uint64_t and
- * count from the engine's epoch, which is one tick before its creation. Tick k ends at boundary k ×
+ * An int64_t time counts nanoseconds of the engine's clock. A uint64_t time counts nanoseconds from
+ * the engine's epoch, which is one tick before the engine's creation. Tick k ends at boundary k *
  * tick_ns.
  */
 #ifndef TWI_BASE_TICK_H
@@ -29,7 +29,7 @@ static inline int64_t twi_deadline_after(int64_t now_ns, int64_t delay_ns)
 	return __builtin_add_overflow(now_ns, delay_ns, &sum_ns) ? INT64_MAX : sum_ns;
 }
 
-/* Returns a − b, or 0 if b is later. A reading of a coarse clock may be before the epoch. */
+/* Returns a - b, or 0 if b is later. A reading of a coarse clock may be before the epoch. */
 static inline uint64_t twi_since(int64_t a_ns, int64_t b_ns)
 {
 	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : 0;
@@ -37,8 +37,8 @@ static inline uint64_t twi_since(int64_t a_ns, int64_t b_ns)
 
 /*
  * Returns the tick with the first boundary after `since_ns`. A deadline exactly on a boundary waits
- * for the next one. A clock reading is rounded down to a nanosecond, so a deadline that is counted
- * from it may be early by less than that.
+ * for the next boundary. The reason: it is counted from a clock reading, which is rounded down to a
+ * nanosecond. So the deadline may be too early by a fraction of a nanosecond.
  */
 static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine whose options name none. If a time stamp counter is trusted and its lag is
- * small compared with a tick, the engine gets a clock of its own that reads the counter. Otherwise
- * it gets CLOCK_MONOTONIC. Both count the same time.
+ * The clock of an engine whose options name none. If a time stamp counter is trusted, its lag is
+ * small compared with a tick, and the worker does not spin, the engine gets a clock of its own that
+ * reads the counter. Otherwise it gets CLOCK_MONOTONIC. Both count the same time.
  */
 #ifndef TWI_CLOCK_AUTO_H
 #define TWI_CLOCK_AUTO_H

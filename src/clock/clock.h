@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock interface. A clock never steps back: if one thread reads it after another, it does not
- * get a smaller time. A reading is never ahead of the time that the clock represents, but may be
- * behind that time, at most by the clock's lag. A delay is counted from a reading, so the lag is
- * added to the delay. Otherwise a timeout could be early.
+ * The clock interface. A clock never steps back: if a thread reads the clock after another thread
+ * did, it does not get a smaller time. A reading is never ahead of the time that the clock
+ * represents, but may be behind that time, at most by the clock's lag. A delay is counted from a
+ * reading, so the lag is added to the delay. Otherwise a timeout could be early.
  *
  * To add a clock, write an ops table in a file of its own, and give users a constructor, or a
  * constant object like the monotonic clock.
@@ -25,13 +25,13 @@ struct twi_clock_ops {
 	int64_t (*now_ns)(struct tw_clock *clock);
 	/*
 	 * Returns the CLOCK_MONOTONIC time until which a futex must wait to sleep until `until_ns`
-	 * of this clock.
+	 * of this clock. NULL if the clock has `wait`.
 	 */
 	int64_t (*futex_until_ns)(struct tw_clock *clock, int64_t until_ns);
 	/*
 	 * Sleeps until a wake-up, until `until_ns` of this clock, or for `at_most_ns`. INT64_MAX
 	 * means no limit. May return early. A clock has this function if a futex cannot wait by its
-	 * time. If it is NULL, the worker waits on a futex.
+	 * time. If `wait` is NULL, the worker waits on a futex.
 	 */
 	void (*wait)(struct tw_clock *clock, struct twi_park *park, int64_t until_ns,
 		     int64_t at_most_ns);
@@ -61,7 +61,7 @@ struct twi_clock_ops {
 	bool moved;
 	/*
 	 * The wall time that belongs to the clock, and a counter of its steps (E8). A thread that
-	 * steps the wall time wakes the worker through its park. If both are NULL, the
+	 * steps the wall time wakes the worker through its park. If both functions are NULL, the
 	 * wall time is CLOCK_REALTIME.
 	 */
 	int64_t (*wall_ns)(struct tw_clock *clock);

@@ -27,7 +27,7 @@ enum {
 	SAMPLE_TRIES = 100,
 	/*
 	 * After a fallback, CLOCK_MONOTONIC is read up to this many times, until it has passed the
-	 * greatest reading that was given. Usually it takes some hundred.
+	 * greatest reading that was given. Usually some hundred readings are enough.
 	 */
 	PASS_TRIES = 1000,
 };
@@ -104,8 +104,8 @@ static bool sampled_raise(struct twi_clock_tsc *self, uint64_t count)
 }
 
 /*
- * Makes the clock CLOCK_MONOTONIC for good. RELAXED: no other data is read because of this bit. The
- * last sample's count stays in the other bits.
+ * Lets the clock read CLOCK_MONOTONIC for good. RELAXED: no other data is read because of this bit.
+ * The last sample's count stays in the other bits.
  */
 static TWI_COLD void fall_back(struct twi_clock_tsc *self)
 {

@@ -191,9 +191,9 @@ int twi_clock_virtual_set_wall(struct tw_clock *clock, int64_t wall_ns)
 		return -EINVAL;
 	twi_tsan_release(clock);
 	/*
-	 * E8: pairs with virtual_wall_ns(). Must come before the count, because a worker that sees
-	 * a new count reads the wall time. RELAXED, the load: only one thread at a time may move
-	 * the clock.
+	 * E8: pairs with virtual_wall_ns(). This store must come before the count is raised,
+	 * because a worker that sees a new count reads the wall time. RELAXED, the load: only one
+	 * thread at a time may move the clock.
 	 */
 	twi_store_seq_cst(&self->wall_ahead_ns, wall_ns - twi_load_relaxed(&self->now_ns));
 	/*

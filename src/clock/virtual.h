@@ -16,7 +16,7 @@ struct twi_clock_virtual {
 	_Atomic(struct twi_park *)
 		/* [atomic E9] the park of the worker, or NULL if no engine uses the clock */
 		sleeper;
-	_Atomic uint32_t fork_epoch;   /* [atomic] the sleeper's process: its fork epoch */
+	_Atomic uint32_t fork_epoch;   /* [atomic] the fork epoch of the sleeper's process */
 	_Atomic int64_t wall_ahead_ns; /* [atomic E8] the wall clock minus now_ns */
 	_Atomic uint32_t wall_steps;   /* [atomic E8] how often wall_ahead_ns was changed */
 };

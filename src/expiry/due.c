@@ -55,7 +55,7 @@ static enum twi_due_claim due_claim(const struct tw_due *due, uint64_t *ret_word
 
 /*
  * Counts the run as ended, in the run's last accesses to the engine. The RCU section keeps the
- * engine from being freed until this thread has read `sweeping` and woken the worker.
+ * engine from being freed until this thread has read `sweeping` and woken the finisher.
  */
 static void in_flight_end(void *argument)
 {

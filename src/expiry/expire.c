@@ -54,8 +54,8 @@ static bool word_expire(struct twi_node *node, uint64_t word, int64_t deadline_n
 
 /*
  * Changes the state of a timeout in the wheel to `to` (the linearization point of an expiry).
- * Returns false if a cancel came first; the timeout then reaches the worker by the cancel queue.
- * Also returns false if a reschedule made it later; it is then back in the wheel.
+ * Returns false if a cancel came first: the canceller pushes the node, and reclaim frees it. Also
+ * returns false if a reschedule has made the timeout later: it is then back in the wheel.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *worker,
 							  struct twi_node *node,
@@ -89,7 +89,7 @@ static TWI_ALWAYS_INLINE TWI_WORKER_ONLY bool node_expire(struct twi_worker *wor
 
 /*
  * Counts runs of chains, which do not end their timeouts. The poll's budget is a bound on
- * expired_count, so the bound is lowered by these runs instead.
+ * expired_count, so each of these runs lowers the bound by 1 instead.
  */
 static TWI_WORKER_ONLY void chain_runs_count(struct twi_worker *worker, uint64_t count)
 {
@@ -174,7 +174,8 @@ static TWI_WORKER_ONLY bool budget_left(struct twi_worker *worker)
 }
 
 /*
- * Returns false if the engine was stopped, a callback has forked, or memory waits to be reclaimed.
+ * Returns false if the engine was stopped, a callback has forked, or the bound on memory is
+ * reached.
  */
 static bool work_goes_on(const struct twi_worker *worker)
 {
@@ -188,7 +189,7 @@ static TWI_WORKER_ONLY bool go_on(struct twi_worker *worker)
 
 /*
  * Returns how many timeouts a batch may hold. It is not much more than the poll's budget, because
- * the timeouts beyond the budget must go back into the wheel.
+ * the timeouts beyond the budget would have to go back into the wheel.
  */
 static TWI_WORKER_ONLY size_t batch_capacity(const struct twi_worker *worker)
 {
@@ -297,8 +298,8 @@ static TWI_WORKER_ONLY void batch_offer(struct twi_worker *worker)
 /*
  * Offers the due timeouts to the hook. A timeout that the hook does not accept either ends here or
  * becomes pending again, so none is lost. If a callback ends the thread here, the finisher
- * continues with the rest. If an executor has the timeout as well, only the thread that claims it
- * first runs it.
+ * continues with the rest. If an executor has kept a timeout that the hook did not accept, only the
+ * thread that claims it first runs it.
  */
 static TWI_WORKER_ONLY void batch_dispatch(struct twi_worker *worker)
 {

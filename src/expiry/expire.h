@@ -11,8 +11,8 @@
 TWI_WORKER_ONLY unsigned twi_worker_expire(struct twi_worker *worker, uint64_t limit);
 
 /*
- * Puts back the timeouts that were taken out of the wheel and have not run. A cancelled one may be
- * in a cancel queue too, and reclaim recognizes only nodes that are in the wheel.
+ * Puts back the timeouts that were taken out of the wheel and have not run, cancelled ones too. The
+ * node of a cancelled one may be in a cancel queue, and reclaim must find it in the wheel.
  */
 TWI_WORKER_ONLY void twi_worker_due_put_back(struct twi_worker *worker);
 

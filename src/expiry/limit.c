@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limit of pending timeouts. A slot is taken before the push, and given back at most once, by
- * the thread that ends the timeout. Only engines with a limit call these functions.
+ * The limit of pending timeouts. Each of them holds a slot of the limit. The slot is taken before
+ * the push, and given back at most once, by the thread that ends the timeout. Only engines with a
+ * limit call these functions.
  *
  * A caller that is rejected never holds a slot, not even briefly, so it cannot make another caller
  * fail. A running callback holds its timeout's slot, and the first timeout that it schedules takes

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures how late runs begin, and how long they take. It exists only with the option `measure`;
- * an engine without it pays nothing.
+ * Measures how late runs begin, and how long they take. The histograms exist only with the option
+ * `measure`. An engine without it pays nothing.
  *
  * Writers. The worker has one histogram for each measurement. It is the only writer, so plain
  * additions are enough. The threads of an executor add atomically to stripes. Each stripe serves
  * the threads of some lanes, so that no cache line is written by all threads. Stripes exist only if
  * there is a dispatch hook. Readers sum up the histograms, and delay no writer.
  *
- * Progress: wait-free, except that the greatest and the least value of a stripe are lock-free.
+ * Progress: wait-free, except that raising the greatest or lowering the least value of a stripe is
+ * only lock-free.
  */
 #ifndef TWI_EXPIRY_MEASURE_H
 #define TWI_EXPIRY_MEASURE_H
@@ -18,7 +19,10 @@
 
 enum {
 	TWI_MEASUREMENTS = TW_MEASUREMENT_DURATION + 1,
-	/* The number of stripes. With this many, threads seldom share one. Each takes 72 KiB. */
+	/*
+	 * The number of stripes. With this many, threads seldom share one. Each stripe takes 72
+	 * KiB.
+	 */
 	TWI_MEASURE_STRIPES = 8,
 	/* With TW_MEASURE_SAMPLES, one run in 2^5 is measured. */
 	TWI_MEASURE_SAMPLE_BITS = 5,
@@ -50,7 +54,9 @@ void twi_measure_begin(struct twi_run *run, int64_t now_ns);
 /* Counts the end of a marked run. */
 void twi_measure_end(const struct twi_run *run, int64_t now_ns);
 
-/* Adds the counts so far to *sum; twi_histogram_flush makes them consistent. */
+/*
+ * Adds the counts so far to *sum. The caller must then make *sum consistent (twi_histogram_flush).
+ */
 void twi_measure_add(const struct twi_measure *measure, uint32_t measurement,
 		     struct tw_histogram *sum);
 

@@ -11,8 +11,8 @@
  * is pushed to the worker, like a node that was rescheduled to an earlier deadline: state word and
  * deadline change in one swap that sets the queued bit, and the thread that set the bit pushes the
  * node. api/reschedule.c explains why such a push cannot miss its wake-up. No RCU section is
- * needed: stop waits until in_flight is counted down, which happens later, and then looks at the
- * queues once more (E22).
+ * needed: stop waits until this thread has counted down in_flight, after the push. Then stop looks
+ * at the queues once more (E22).
  */
 #include "expiry/periodic.h"
 
@@ -68,7 +68,7 @@ static int64_t tick_begin_ns(const struct twi_worker *worker, int64_t now_ns)
 
 /*
  * Returns the first grid point after `point_ns` whose tick is not over. The tick of `point_ns` must
- * be over. `from_ns`: the begin of the present tick.
+ * be over. `from_ns`: the beginning of the present tick.
  */
 static int64_t grid_skip(int64_t point_ns, int64_t period_ns, int64_t from_ns)
 {
@@ -265,9 +265,9 @@ static void chain_free(void *argument)
 	struct twi_run *run = &own->run;
 
 	/*
-	 * RELAXED: only a count. The canceller has already counted a cancelled chain. Must come
-	 * before the chain's slot of the limit is freed, because otherwise the counters would show
-	 * more timeouts than the limit.
+	 * RELAXED: only a count. The canceller has already counted a cancelled chain. This must
+	 * come before the chain's slot of the limit is given back. Otherwise the counters would
+	 * show more timeouts than the limit.
 	 */
 	if (own->end != TW_END_CANCELLED)
 		(void)twi_fetch_add_relaxed(&run->worker->chain_expired_count, 1);
@@ -277,8 +277,8 @@ static void chain_free(void *argument)
 	if (twi_run_close(run->node))
 		twi_pool_give(&run->thread->stock, run->node);
 	/*
-	 * Must come last, because a thread that finds the node alive reads the argument from this
-	 * block.
+	 * The chain's block must be given back last, because a thread that finds the node alive
+	 * reads the argument from this block.
 	 */
 	twi_pool_give(&run->thread->stock, own->chain);
 }
@@ -331,9 +331,9 @@ static void chain_hook(struct twi_run *run)
 }
 
 /*
- * Begins the last run of a chain. A timeout with a date ends as a chain when its run begins, so
- * that a later cancel reports RUNNING, as for any one-shot timeout. Returns false if a cancel came
- * first.
+ * Begins the last run of a chain. The chain of a timeout with a date is over as soon as its run
+ * begins, so that a later cancel reports RUNNING, as for any one-shot timeout. Returns false if a
+ * cancel came first.
  */
 static bool last_begin(struct twi_chain_run *own, uint64_t word)
 {

@@ -18,15 +18,13 @@ struct twi_chain_run {
 
 /*
  * Does the same as twi_run, for a run of a chain. `word`: the state word before the step to
- * RUNNING. Ends with the step to WHEELED, or with the chain's end. If the chain has already ended,
- * its callback does not run.
+ * RUNNING. Ends with the step to WHEELED, or with the chain's end. If the chain was already
+ * cancelled, its callback does not run.
  */
 void twi_chain_run(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		   uint64_t word);
 
-/*
- * Ends a run that was rejected, as twi_chain_run does, with the drop hook instead of the callback.
- */
+/* Does the same as twi_chain_run for a rejected run, with the drop hook instead of the callback. */
 void twi_chain_drop(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
 		    uint64_t word);
 

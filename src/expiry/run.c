@@ -39,7 +39,7 @@ static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 	/*
 	 * E4: pairs with cancel's load. Otherwise a waiter that sees EXPIRED could free memory that
 	 * the callback still writes. E16: acquires from reclaim if reclaim is done with the node,
-	 * otherwise releases to it.
+	 * otherwise releases to reclaim.
 	 */
 	while (!twi_cas_acq_rel(&node->word, &word,
 				twi_word_to(word, TWI_WORD_EXPIRED) & ~TWI_WORD_WAITER))
@@ -51,8 +51,8 @@ static TWI_ALWAYS_INLINE bool word_end(struct twi_node *node)
 }
 
 /*
- * Reads the clock once for all measurements. The reading also serves as the begin of the worker's
- * next run.
+ * Reads the clock once for all measurements. The reading also serves as the time at which the
+ * worker's next run begins.
  */
 static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 {
@@ -68,8 +68,8 @@ static TWI_WORKER_UNCHECKED void time_end(struct twi_run *run)
 }
 
 /*
- * Reports the run's end to threads that wait for it by the handle, and to stop, which waits for
- * every run.
+ * Reports the run's end to ThreadSanitizer as two releases: one for the threads that wait for this
+ * run by its handle, one for stop, which waits for every run.
  */
 static void run_report(void *argument)
 {
@@ -129,8 +129,8 @@ static bool late_check(struct twi_run *run, int64_t now_ns)
 
 /*
  * Returns when the run begins. On a worker without executors, callbacks run one after the other. If
- * every run is timed, the end of one run is the begin of the next, and the clock is read only once
- * per run.
+ * every run is timed, the end of one run counts as the beginning of the next, and the clock is read
+ * only once per run.
  */
 static TWI_WORKER_UNCHECKED int64_t begin_ns(const struct twi_run *run)
 {

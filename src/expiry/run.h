@@ -23,12 +23,15 @@ void twi_run(struct twi_run *run);
 void twi_run_callback(struct twi_run *run);
 
 /*
- * Runs `body`: the callback, or a hook instead of it. Reports to ThreadSanitizer that it comes
+ * Runs `body`: the callback, or a hook instead of it. Reports to ThreadSanitizer that `body` comes
  * after the calls that scheduled and rescheduled the timeout, and before the next run.
  */
 void twi_run_body(struct twi_run *run, void (*body)(struct twi_run *run));
 
-/* Marks the run, so that its end is also reported to ThreadSanitizer. */
+/*
+ * If the program has ThreadSanitizer: reports that the run begins, and marks the run so that its
+ * end is reported, too.
+ */
 void twi_run_mark_reported(struct twi_run *run);
 
 /* Ends a run that has marks. Must be called before its thread leaves the run. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves a deadline to a later one that the slack of its kind allows: the begin of the roundest tick
- * in that range. Timeouts with slack then often share a tick and a wake-up. The rest of the code
- * sees only the new deadline, so the worker is not woken for the old one.
+ * Moves a deadline to a later one that the slack of its kind allows: the beginning of the roundest
+ * tick in that range. Timeouts with slack then often share a tick and a wake-up. The rest of the
+ * code sees only the new deadline, so the worker is not woken for the old one.
  */
 #include "expiry/slack.h"
 

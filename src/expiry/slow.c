@@ -187,15 +187,15 @@ static int64_t now_once(const struct twi_worker *worker, int64_t *now_ns)
 }
 
 /*
- * Returns whether the slot's run, in that state, takes too long. Stores its duration in
- * *ret_run_ns.
+ * Returns whether the run of a slot takes too long. `state`: the state of the slot. Stores the
+ * run's duration in *ret_run_ns.
  */
 static bool slot_slow(const struct twi_worker *worker, const struct twi_watch_slot *slot,
 		      uint64_t state, int64_t *now_ns, int64_t *ret_run_ns)
 {
 	if ((state & RUNNING) == 0)
 		return false;
-	/* E65: if this is the begin of a later run, the swap will fail. */
+	/* E65: if this is the beginning of a later run, the swap will fail. */
 	*ret_run_ns = now_once(worker, now_ns) - twi_load_acquire(&slot->begin_ns);
 	return *ret_run_ns > worker->watch->slow_ns;
 }

@@ -5,7 +5,7 @@
  *
  * A thread that runs a callback records it in a slot. The engine's worker has one slot, and every
  * other thread uses that of its lane, so each slot has one writer at a time. The threads that share
- * the last lane have none: their runs are checked when they end. A run inside another run of the
+ * the last lane have no slot: their runs are checked when they end. A run inside another run of the
  * same engine on the same thread is not checked, because it is part of the outer one.
  *
  * No thread is a dedicated watcher. Threads look at the slots at points where a look costs little

@@ -14,7 +14,7 @@ enum {
 	/* The lowest bit of a deadline. If it is set, the timeout is in the list. */
 	LISTED = 1,
 	/*
-	 * How many timeouts a turn files again. That takes about 100 µs; other due timeouts must
+	 * How many timeouts a turn files again. That takes about 0.1 ms; other due timeouts must
 	 * not wait longer.
 	 */
 	SLICE = 1024,
@@ -66,7 +66,7 @@ static bool waits(struct twi_node *node, uint64_t word)
 int64_t twi_wall_first_ns(const struct twi_worker *worker)
 {
 	/*
-	 * Even with the mark "listed" (LISTED), the deadline must lie before the begin of the
+	 * Even with the mark "listed" (LISTED), the deadline must lie before the beginning of the
 	 * present tick.
 	 */
 	return (twi_at_once_ns(worker) - LISTED) & ~(int64_t)LISTED;

@@ -42,7 +42,7 @@ struct twi_wall {
 	_Atomic bool open;                    /* [atomic E8] the watch may wake the worker */
 	uint32_t steps_seen TWI_WORKER_FIELD; /* [worker] */
 	int64_t ahead_ns TWI_WORKER_FIELD;    /* [worker] the wall clock minus the engine's */
-	/* entries (see entry_of); the timeouts of some have ended */
+	/* entries (see entry_of); the timeouts of some may have ended */
 	uint64_t *listed TWI_WORKER_FIELD;
 	size_t listed_count TWI_WORKER_FIELD; /* [worker] */
 	size_t listed_room TWI_WORKER_FIELD;  /* [worker] */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A batch of pushes: the timeouts that one thread pushes to one worker inside one RCU section. The
- * worker sees them all at once.
+ * worker sees them all at once, except by way of stale ring entries (see below).
  *
  * Protocol. To add a node, the thread stores its new state, and writes an entry beyond the tail of
  * the lane's ring, where no other thread reads yet. If the ring is full or does not exist, the
- * thread appends the node to a private chain instead. At the end of the batch, the thread raises
- * the tail once over all entries (E19), and pushes the chain to the link queue by one exchange (E2,
- * E1). Both steps are ordinary pushes. So one check whether the worker sleeps (E8), with the
+ * thread appends the node to a private chain instead. At the end of the batch, the thread pushes
+ * the chain to the link queue by one exchange (E2, E1), and raises the tail once over all entries
+ * (E19). Both steps are ordinary pushes. So one check whether the worker sleeps (E8), with the
  * earliest of the deadlines, is enough.
  *
  * Before the end of the batch. An added timeout can no longer be rejected, and its state is that of
@@ -44,7 +44,7 @@ struct twi_batch {
 	uint64_t room; /* entries below this number are free */
 	/*
 	 * Like `room`, but for scheduled timeouts. In an engine with an order these never get ring
-	 * entries, so this is then `tail` as it was at the begin of the batch.
+	 * entries. Then this is `tail` as it was at the beginning of the batch.
 	 */
 	uint64_t schedule_room;
 	/* The chain, or NULL. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes the entries out of the lanes' rings, in the order in which they were pushed. They name
- * timeouts that go into the wheel, and timeouts that must come out of it.
+ * Takes the entries out of the lanes' rings, in the order in which they were pushed. Each entry
+ * names a timeout that goes into the wheel, or one that must come out of it or be filed again.
  *
- * Stale entries. An entry names a node without its generation. If a thread cancels a timeout before
- * it reaches the wheel, the thread returns the node to its stock at once, so that its next timeout
- * uses the node while it is still in the cache. The entry stays in the ring, and is stale.
+ * Stale entries. An entry names a node without its generation. If a thread cancels a timeout that
+ * is still in a ring, the thread returns the node to its stock at once, so that the thread's next
+ * timeout uses the node while the node is still in the cache. The entry stays in the ring, and is
+ * stale.
  *
  * A stale entry is harmless. Node memory is never freed. The state word shows whether the node
  * waits in a ring (INIT; in a link queue it is LINKED). The node's engine field shows whether the

@@ -6,8 +6,7 @@
 #include <pthread.h>
 
 /*
- * The address of this block marks a page for which there was no memory. The block's value is not
- * used.
+ * The address of this variable marks a page for which there was no memory. Its value is not used.
  */
 static _Alignas(struct twi_lane_block) char none_mark;
 

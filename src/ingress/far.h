@@ -9,9 +9,9 @@
  * there ever were threads at once.
  *
  * Protocol. An engine's pointer to a page changes only once, from NULL to a zeroed page, or to a
- * mark if there was no memory (E130). If it is the mark, the threads of that page share lane 63 for
- * good: if a thread changed its lane later, its timeouts could get out of order. The first thread
- * that uses a lane initialises it before it sets the lane's bit.
+ * mark if there was no memory (E130). If the pointer is the mark, the threads of that page share
+ * lane 63 for good: if a thread changed its lane later, its timeouts could get out of order. The
+ * first thread that uses a lane initialises it before it sets the lane's bit.
  */
 #ifndef TWI_INGRESS_FAR_H
 #define TWI_INGRESS_FAR_H
@@ -45,8 +45,8 @@ void twi_far_free(struct twi_worker *worker);
 
 /*
  * Returns a bitmap of a block's lanes that the worker must look at. If a thread is just setting a
- * lane's bit, the worker may miss the bit here, and sees it in the next turn. After a grace period
- * the worker sees all bits.
+ * lane's bit, the worker may miss the bit here. Then it finds the bit in the next turn. After a
+ * grace period the worker sees all bits.
  */
 static inline uint64_t twi_lane_block_used(const struct twi_lane_block *block)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a batch of entries from many lanes. In the first round each lane in use may give an equal
- * share of the batch, and in the second one lanes with more entries give the rest. So if one thread
- * pushes very many timeouts, the worker still takes those of other threads.
+ * Takes a batch of entries from many lanes. In the first round the worker takes at most an equal
+ * share of the batch from each lane in use. In the second round it takes the rest from lanes that
+ * have more entries. So if one thread pushes very many timeouts, the worker still takes those of
+ * other threads.
  */
 #include "ingress/lanes.h"
 

@@ -5,8 +5,8 @@
  * wait to be reclaimed, the longer is the pause.
  *
  * Progress. Bounded: a thread yields, or sleeps for a second at most, once in TWI_THROTTLE_UNIT
- * schedules. The length does not depend on the worker's progress meanwhile. The thread pauses
- * outside its RCU section, so it does not delay stop.
+ * schedules. The length of the pause does not depend on the worker's progress meanwhile. The thread
+ * pauses outside its RCU section, so it does not delay stop.
  */
 #include "ingress/pressure.h"
 
@@ -25,11 +25,11 @@ enum {
 	LEFT_TO_YIELD = 1 << 18,
 	LEFT_TO_SLEEP = 1 << 20,
 	/*
-	 * All producers together must schedule less than the worker reclaims, which is 5 to 15 M a
-	 * second. Each producer schedules TWI_THROTTLE_UNIT timeouts between two pauses, so the
-	 * pause must grow with the number of producers. With 1 ms for each LANES_PER_MS of them,
-	 * they schedule at most 5 M a second together. SLEEP_MAX_MS bounds the pause before it is
-	 * multiplied in this way, SLEEP_MOST_MS afterwards.
+	 * The worker reclaims 5 to 15 M nodes a second. All producers together must schedule less.
+	 * Each producer schedules TWI_THROTTLE_UNIT timeouts between two pauses, so the pause must
+	 * grow with the number of producers. With 1 ms for each LANES_PER_MS of them, they schedule
+	 * at most 5 M a second together. SLEEP_MAX_MS bounds the pause before it is multiplied in
+	 * this way, SLEEP_MOST_MS afterwards.
 	 */
 	LANES_PER_MS = 5,
 	SLEEP_MAX_MS = 10,
@@ -37,12 +37,12 @@ enum {
 };
 
 /*
- * Adds the lane's cancels since the last call to the engine's sum, and returns the sum. Each thread
- * calls this once in TWI_UNIT_TIMEOUTS cancels, so up to about TWI_UNIT_TIMEOUTS cancels of each
- * thread are missing from the sum.
+ * Adds to the engine's sum the cancels that the lane has counted since the last call. Returns the
+ * sum. Each thread calls this once in TWI_UNIT_TIMEOUTS cancels, so up to about TWI_UNIT_TIMEOUTS
+ * cancels of each thread are missing from the sum.
  *
  * RELAXED: numbers for an estimate. In the shared lane several threads may do this at once. The
- * exchange gives each difference to one of them, so it is added once. A negative difference wraps
+ * exchange gives each difference to one of them, so each is added once. A negative difference wraps
  * around, and the sum is right again when all threads have added theirs.
  */
 static uint64_t cancelled_sum(struct twi_worker *worker, struct twi_lane *lane)

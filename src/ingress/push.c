@@ -24,8 +24,8 @@ TWI_NOINLINE void twi_lane_far_pushed(struct twi_lane *lane)
 
 	TWI_TEST_POINT("far:pushed");
 	/*
-	 * E8: must come after the push. Either the worker sees the push in its last look at the
-	 * lane, or this thread sees that the worker has cleared the lane's bit.
+	 * E8: this load must come after the push. Either the worker sees the push in its last look
+	 * at the lane, or this thread sees that the worker has cleared the lane's bit.
 	 */
 	used = twi_load_seq_cst(&block_of(lane)->used);
 	if (TWI_UNLIKELY((used >> lane->number % TWI_LANES & 1) == 0))
@@ -102,10 +102,10 @@ int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 	twi_lane_push_cancelled(worker, lane, node);
 	TWI_TEST_POINT("reschedule:pushed");
 	/*
-	 * E8: reads the deadline between our push and our load of wake_before_ns. It must be a
-	 * read-modify-write (it adds 0), so that it has its place in the order of all changes of
-	 * the deadline (api/reschedule.c). The node may serve another timeout by now. Then one
-	 * wake-up may be superfluous.
+	 * E8: reads the deadline between our push and our load of wake_before_ns. The access must
+	 * be a read-modify-write (an addition of 0), so that it has a place in the order of all
+	 * changes of the deadline (api/reschedule.c). The node may serve another timeout by now.
+	 * Then one wake-up may be superfluous.
 	 */
 	return twi_fetch_add_release(&node->deadline_ns, 0);
 }

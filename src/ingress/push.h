@@ -14,8 +14,8 @@ enum {
 	/*
 	 * The bound on memory in ingress. A lane counts a unit for every TWI_UNIT_TIMEOUTS timeouts
 	 * that it pushes. When TWI_UNITS_MAX units wait for the worker, the producer wakes the
-	 * worker, even if the next tick is far away. TWI_UNITS_MAX units take 2 MiB, and fill half
-	 * of a ring of the largest size.
+	 * worker, even if the next due tick is far away. TWI_UNITS_MAX units take 2 MiB, and fill
+	 * half of a ring of the largest size.
 	 */
 	TWI_UNIT_TIMEOUTS = 64,
 	TWI_UNITS_MAX = 512,
@@ -34,8 +34,8 @@ void twi_lane_far_pushed(struct twi_lane *lane);
 void twi_lane_ready(struct twi_worker *worker, struct twi_lane *lane);
 
 /*
- * Do the same as twi_lane_push and twi_lane_push_cancelled. Called if the lane's ring is full or
- * does not exist yet, or, for a scheduled timeout, if the engine has an order.
+ * The rare code paths of twi_lane_push and twi_lane_push_cancelled. Called if the lane's ring is
+ * full or does not exist yet, or, for a scheduled timeout, if the engine has an order.
  */
 void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, struct twi_node *node,
 			  uint64_t generation);
@@ -43,12 +43,12 @@ void twi_lane_push_linked(struct twi_worker *worker, struct twi_lane *lane, stru
 void twi_lane_cancelled_linked(struct twi_worker *worker, struct twi_lane *lane,
 			       struct twi_node *node);
 
-/* Counts pushed units. Wakes the worker if too many wait for it. */
+/* Counts pushed units. Wakes the worker if too many units wait for it. */
 void twi_units_add(struct twi_worker *worker, uint32_t units);
 
 /*
- * Pushes a node after this thread's reschedule has set its queued bit. Returns the deadline for
- * which the worker must be woken. Another thread may have set it meanwhile.
+ * Pushes a node after this thread's reschedule has set the node's queued bit. Returns the deadline
+ * for which the worker must be woken. Another thread may have set this deadline meanwhile.
  */
 int64_t twi_lane_push_queued(struct twi_worker *worker, struct twi_lane *lane,
 			     struct twi_node *node);

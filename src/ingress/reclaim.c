@@ -3,8 +3,8 @@
  * Reclaims the nodes from the cancel queues. For ring entries that are marked as cancelled,
  * collect.c calls twi_node_reclaim. A cancelled timeout leaves the wheel in the next turn, however
  * far away its deadline is. If a reschedule has made a timeout earlier, reclaim files it again. If
- * the timeout has expired meanwhile, two threads handle its node: reclaim, and the thread that ends
- * its run. The later one frees the node (timeout/word.h).
+ * the timeout has expired meanwhile, both reclaim and the thread that ends its run handle its node.
+ * The later of the two frees the node (timeout/word.h).
  */
 #include "ingress/reclaim.h"
 
@@ -46,15 +46,16 @@ static TWI_WORKER_ONLY size_t group_take(struct twi_lane *lane, struct twi_node 
 }
 
 /*
- * Files a node again that came out of the queue with its timeout still alive. Another thread may
- * push it again from here on.
+ * Files a node again whose timeout was still alive when the node came out of the queue. From here
+ * on another thread may push the node again.
  */
 static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_node *node,
 					uint64_t word)
 {
 	/*
-	 * The caller has cleared the queued bit. The deadline must be read after that, because only
-	 * a reschedule that comes later sets the bit and pushes the node again.
+	 * The caller has cleared the queued bit, and the insertion reads the deadline after that. A
+	 * reschedule that came before the clearing pushes nothing more, so its deadline must be
+	 * found here. A later one sets the bit and pushes the node again.
 	 */
 	if (twi_word_state(word) != TWI_WORD_WHEELED)
 		return;
@@ -64,7 +65,10 @@ static TWI_WORKER_ONLY void node_refile(struct twi_worker *worker, struct twi_no
 
 bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 {
-	/* E16: acquires from the thread that has ended the timeout's run. */
+	/*
+	 * E16: acquires from the thread that has ended the timeout's run, because reclaim then
+	 * frees the node.
+	 */
 	uint64_t word = twi_load_acquire(&node->word);
 
 	TWI_TEST_POINT("reclaim:seen");
@@ -72,8 +76,8 @@ bool twi_node_reclaim(struct twi_worker *worker, struct twi_node *node)
 	       twi_word_state(word) != TWI_WORD_EXPIRED) {
 		/*
 		 * E4: acquires the deadline for which the node was queued. E16: releases to the
-		 * thread that will end the timeout's run; or, if the run has ended, acquires from
-		 * that thread.
+		 * thread that will end the timeout and free the node. Or, if the timeout has ended,
+		 * acquires from that thread.
 		 */
 		if (twi_cas_acq_rel(&node->word, &word, word & ~TWI_WORD_QUEUED)) {
 			node_refile(worker, node, word);

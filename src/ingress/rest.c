@@ -37,7 +37,7 @@ static TWI_WORKER_ONLY void lane_wake(struct twi_worker *worker, uint32_t number
 {
 	struct twi_lane_block *block = twi_lane_block_at(worker, number / TWI_LANES);
 
-	/* E8: the worker's last look at all lanes, which follows, must find this bit. */
+	/* E8: the worker's last look at all lanes follows. It must find this bit. */
 	(void)twi_fetch_or_seq_cst(&block->used, UINT64_C(1) << number % TWI_LANES);
 }
 

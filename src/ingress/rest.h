@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resting lanes: far lanes that the worker does not look at, because they were idle when it went to
- * sleep. So the cost of a turn does not grow with the number of idle threads.
+ * Resting lanes: far lanes that the worker does not look at, because they were idle when the worker
+ * went to sleep. So the cost of a turn does not grow with the number of idle threads.
  *
  * Protocol. A lane rests while its bit in its block's bitmap is clear. Before a sleep the worker
- * collects the far lanes that are idle and do not rest. If there are enough of them, it clears
- * their bits, makes a barrier in all threads, and looks at each of these lanes once more. If a lane
- * is not idle any more, the worker sets its bit again. The producer of a far lane pushes, then
- * reads the lane's bit (twi_lane_far_pushed). If the bit is clear, the producer sets it, before it
- * checks whether the worker sleeps.
+ * collects the far lanes that are idle and do not rest. If there are enough of them, the worker
+ * clears their bits, makes a barrier in all threads, and looks at each of these lanes once more. If
+ * a lane is not idle any more, the worker sets its bit again. The producer of a far lane pushes,
+ * then reads the lane's bit (twi_lane_far_pushed). If the bit is clear, the producer sets it,
+ * before it checks whether the worker sleeps.
  *
  * No push is lost. In each producer, the barrier takes effect between two instructions. If these
  * come after the push, the worker's second look sees the push. If they come before the push, the
@@ -16,9 +16,10 @@
  * has no such barrier, each push is sequentially consistent, and so are all steps on the bit. If
  * the barrier fails, the worker sets all bits again.
  *
- * The bit alone must decide. Suppose that there were also a flag in the lane. A producer that joins
- * could set the flag after the worker has cleared flag and bit. It would then find the flag set,
- * and not set the bit.
+ * The bit alone must decide. Suppose that the lane also had a flag which says that the bit is set.
+ * A producer that joins would set first the bit and then the flag. If the worker cleared both in
+ * between, the flag would end up set and the bit clear. Later pushes would find the flag set, and
+ * would not set the bit.
  *
  * Near lanes never rest, because their producers' quick paths do not read the bit. There are at
  * most 64 of them.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory of a lane's ring: its first array, larger ones when it is full, and smaller ones when
- * few of its places have been in use for long.
+ * only few of its places were in use for a long time.
  */
 #ifndef TWI_INGRESS_RINGS_H
 #define TWI_INGRESS_RINGS_H

@@ -5,8 +5,8 @@
  * the ABA problem. The entries must lie in type-stable memory, because a slow pop may read the link
  * of an entry that another thread has already taken.
  *
- * On machines with a weaker memory order than x86, the fences order all accesses to an entry's
- * memory, loads too. Progress: lock-free.
+ * On machines with a weaker memory order than x86, the two fences below order all accesses to an
+ * entry's memory, loads too. Progress: lock-free.
  */
 #ifndef TWI_MEMORY_DEPOT_H
 #define TWI_MEMORY_DEPOT_H
@@ -17,7 +17,7 @@
 #include <ck_stack.h>
 
 #if TWI_TSAN
-/* ThreadSanitizer does not see ConcurrencyKit's assembly, so the edge is reported to it instead. */
+/* ThreadSanitizer does not see ConcurrencyKit's assembly, so these macros report the edge. */
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 #define TWI_DEPOT_RELEASE(stack) __tsan_release(stack)

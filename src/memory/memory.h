@@ -18,12 +18,12 @@ void twi_allocator_set(const struct tw_allocator *allocator);
 const struct tw_allocator *twi_allocator(void);
 
 /*
- * Returns memory aligned to `align`. Returns NULL if there is none, or if the allocator returns
- * memory with another alignment.
+ * Returns memory aligned to `align`. Returns NULL if there is no memory, or if the allocator
+ * returns memory with another alignment.
  */
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
-/* Returns zeroed memory, otherwise as twi_allocate. */
+/* Does the same as twi_allocate, and the memory is zeroed. */
 void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align);
 
 #endif

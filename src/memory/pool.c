@@ -74,8 +74,8 @@ static struct twi_block *magazine_find(void)
 }
 
 /*
- * Leaves one block in the magazine, which the caller will take, and gives the others back to the
- * depot. For a stock that keeps nothing.
+ * Leaves in the magazine only the block that the caller will take, and gives the others back to the
+ * depot. Called for a stock that keeps nothing.
  */
 static void magazine_cut(struct twi_block *magazine)
 {
@@ -122,7 +122,7 @@ void twi_pool_forget(struct twi_stock *own)
 	twi_stock_init(own, own->magazine_blocks == 1);
 }
 
-/* Links the blocks of an array in its order. The last one has no successor yet. */
+/* Links the blocks of an array in its order. The last block has no successor yet. */
 static void row_chain(void *const *row, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -3,15 +3,15 @@
  * Blocks of 64 bytes that any thread may take and any thread may give back, without locks.
  *
  * Each thread has a stock of two magazines (chains of blocks): it takes blocks from one and gives
- * blocks to the other. When the second one is full, it goes to the depot. If a stock is empty, its
- * thread takes a magazine from the depot, or carves a run of blocks off a slab (the two-magazine
- * scheme is Bonwick's, "Magazines and Vmem", 2001). The blocks of a magazine keep the order in
- * which they were given. So timeouts that one thread schedules in sequence often lie next to each
- * other.
+ * blocks to the other. When the second magazine is full, it becomes the first if that one is empty.
+ * Otherwise it goes to the depot. If a stock is empty, its thread takes a magazine from the depot,
+ * or carves a run of blocks off a slab (the two-magazine scheme is Bonwick's, "Magazines and Vmem",
+ * 2001). The blocks of a magazine keep the order in which they were given. So timeouts that one
+ * thread schedules in sequence often lie next to each other.
  *
  * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
- * no thread. The thread that pops its first block owns all its blocks (E5). A taken block belongs
- * to the thread that took it.
+ * no thread. The thread that pops a magazine's first block owns all blocks of the magazine (E5). A
+ * taken block belongs to the thread that took it.
  *
  * Progress. take is wait-free if the stock has a block, give if the stock has space. Otherwise both
  * are lock-free.
@@ -56,7 +56,7 @@ struct twi_block {
 
 _Static_assert(sizeof(struct twi_block) == TWI_BLOCK_BYTES, "as large as what it was");
 
-/* [producer] all fields: only their thread uses them. */
+/* [producer] all fields: only the stock's thread uses them. */
 struct twi_stock {
 	struct twi_block *take;
 	struct twi_block *give;
@@ -71,9 +71,9 @@ struct twi_stock {
 
 /*
  * Prefetches the block that lies a few blocks further in memory. If another core has written a
- * chain of blocks, reading each link is a cache miss, so following the links comes too late. But
- * blocks that one thread schedules in sequence mostly lie next to each other. So the guess is
- * mostly right, and a wrong one does no harm.
+ * chain of blocks, reading each link is a cache miss, so a prefetch by way of the links would come
+ * too late. But blocks that one thread schedules in sequence mostly lie next to each other. So the
+ * guess is mostly right, and a wrong one does no harm.
  */
 static inline void twi_pool_guess_ahead(const void *block)
 {
@@ -89,16 +89,16 @@ extern void (*twi_pool_taken)(void *block);
 /* Puts a magazine into the empty `take`. Returns false if there is no memory. */
 bool twi_stock_refill(struct twi_stock *stock);
 
-/* Moves a full `give` to `take` if that is empty, otherwise to the depot. */
+/* Moves a full `give` to `take` if `take` is empty, otherwise to the depot. */
 void twi_stock_retire(struct twi_stock *stock);
 
 /* Gives all blocks of the stock to the depot. */
 void twi_stock_flush(struct twi_stock *stock);
 
 /*
- * Empties the depot and the stock `own`, which is this thread's, attached or not. Called in a
- * forked child, where only this thread uses the library. Afterwards timeout/recovery.h finds the
- * free blocks.
+ * Empties the depot and `own`, the stock of the calling thread, attached or not. Called in a forked
+ * child, where only this thread uses the library. Afterwards the fork recovery (timeout/recovery.h)
+ * finds the free blocks.
  */
 void twi_pool_forget(struct twi_stock *own);
 

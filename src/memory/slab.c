@@ -17,8 +17,8 @@ _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 
 enum {
 	/*
-	 * One more slab is reserved, because some blocks are in threads' stocks or in a slab's last
-	 * run, and may not be available to the caller.
+	 * One more slab is reserved, because the blocks in the stocks of other threads, and in the
+	 * runs that they have carved, may not be available to the caller.
 	 */
 	SLABS_UNDER_WAY = 1,
 };
@@ -82,7 +82,7 @@ static TWI_COLD struct twi_slab *slab_make(void)
 	/*
 	 * E70: pairs with slab_at() in a forked child, which must find only complete heads. Other
 	 * threads get the slab by other edges: slab_install() publishes the current slab, and the
-	 * stack its spare ones.
+	 * stack publishes the spare slabs.
 	 */
 	twi_store_release(&twi_slab_table[index], slab);
 	return slab;
@@ -230,7 +230,7 @@ static struct twi_slab *slab_at(uint32_t index)
 
 static uint32_t carved_count(struct twi_slab *slab)
 {
-	/* RELAXED: no other thread uses the library meanwhile. */
+	/* RELAXED: in the forked child no other thread uses the library. */
 	uint32_t count = twi_load_relaxed(&slab->run_count);
 
 	return count < TWI_SLAB_RUNS ? count : TWI_SLAB_RUNS;
@@ -246,8 +246,8 @@ void twi_slab_inherit(void)
 		struct twi_slab *slab = slab_at(index);
 
 		/*
-		 * A thread of the parent was making this slab at the fork. It does not exist here,
-		 * so this index stays unused.
+		 * A thread of the parent was making this slab at the fork. That thread does not
+		 * exist in the child, so the index stays unused.
 		 */
 		if (slab == NULL)
 			continue;

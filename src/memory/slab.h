@@ -12,7 +12,7 @@
  * slab on the stack of spare slabs. The next thread that needs a slab looks there first. No thread
  * waits for another.
  *
- * Progress. carve is lock-free, with a system call once per 32,767 blocks.
+ * Progress. carve is lock-free. It makes system calls once per 32,767 blocks.
  */
 #ifndef TWI_MEMORY_SLAB_H
 #define TWI_MEMORY_SLAB_H
@@ -56,8 +56,8 @@ extern _Atomic(struct twi_slab *) twi_slab_table[TWI_SLABS_MAX];
 uint32_t twi_slab_carve(char **ret_first);
 
 /*
- * Makes slabs until there are blocks for `count` timeouts, and lets the kernel allocate their pages
- * now. Returns 0 or -ENOMEM.
+ * Makes slabs until there are blocks for `count` timeouts, and lets the kernel allocate the pages
+ * of all slabs now. Returns 0 or -ENOMEM.
  */
 int twi_slab_reserve(uint64_t count);
 

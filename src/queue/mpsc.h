@@ -9,8 +9,8 @@
  * node and links the first one. Between the two steps the queue is cut: the consumer sees only the
  * nodes before the cut, and takes the rest later.
  *
- * The last node can be taken only if another node follows it. So the consumer pushes a stub node
- * behind it, which carries no data.
+ * The last node can be taken only if another node follows it. So the consumer pushes a stub, a node
+ * without data, behind the last node.
  *
  * Ownership. Any thread may exchange `head`. A node's `next` belongs to its producer until the
  * exchange, then to the producer of the next node, then to the consumer. `tail` and the stub belong
@@ -73,8 +73,8 @@ static inline void twi_mpsc_push_chain_mp(struct twi_mpsc_in *in, struct twi_mps
 	/*
 	 * E2: pairs with the same exchange by the next producer. That producer stores its link into
 	 * our `next`, and must do so after our NULL. Otherwise the NULL could overwrite the link,
-	 * and all later nodes would be lost. E8: the push must come before the check whether the
-	 * consumer sleeps. Otherwise the consumer could miss the push and sleep.
+	 * and all later nodes would be lost. E8: the push must come before the producer's check
+	 * whether the consumer sleeps. Otherwise the consumer could miss the push and sleep.
 	 */
 	previous = twi_exchange_seq_cst(&in->head, last);
 	TWI_TEST_POINT("mpsc_push:exchanged");
@@ -132,7 +132,8 @@ static inline TWI_WORKER_ONLY struct twi_mpsc_node *twi_mpsc_take_sc(struct twi_
 	}
 	if (next == NULL) {
 		/*
-		 * RELAXED: decides only whether to push the stub. That push has the order it needs.
+		 * RELAXED: this load only decides whether to push the stub, and the push has its
+		 * own order.
 		 */
 		if (twi_load_relaxed(&in->head) != tail)
 			return NULL;

@@ -198,8 +198,8 @@ static inline void twi_ring_raise(struct twi_ring_in *in, uint64_t tail, bool un
 		(void)twi_exchange_seq_cst(&in->tail, tail);
 	/*
 	 * Next, the producer checks whether the worker sleeps. Without a fence, the processor may
-	 * make that check before other threads see the push. The sleeper's barrier repairs that.
-	 * But the compiler must not move the check before the push.
+	 * make that check before other threads see the push. The barrier that the worker makes
+	 * before it sleeps repairs that. But the compiler must not move the check before the push.
 	 */
 	twi_fence_compiler();
 }
@@ -242,10 +242,9 @@ struct twi_ring_part {
 };
 
 /*
- * For the consumer. Returns the first of the entries from `at` up to `end`: as many as lie next to
- * each other in memory. At least one entry must be there, and all must have been pushed. `*array`:
- * the array at which the search begins, or NULL for the first one. Afterwards it is the array of
- * the part.
+ * For the consumer. Returns the entries from `at` on that lie next to each other in memory, at most
+ * up to `end`. At least one entry must be there, and all must have been pushed. `*array`: the array
+ * at which the search begins, or NULL for the first one. Afterwards it is the array of the part.
  */
 static inline struct twi_ring_part twi_ring_part(const struct twi_ring_arrays *arrays,
 						 struct twi_ring_array **array, uint64_t at,

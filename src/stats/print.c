@@ -121,7 +121,7 @@ static void json_write(struct twi_text *text, const struct tw_reading *readings,
 	twi_text_put(text, "]}\n");
 }
 
-/* Adds the metric's name. It ends in a base unit if the number has one. */
+/* Adds the metric's name. The name ends in a base unit if the number has one. */
 static void metric_name_put(struct twi_text *text, const struct field *field)
 {
 	if (field->type == GAUGE_NS)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a histogram consistent whose counts other threads changed while they were read. */
+/*
+ * Makes a histogram consistent after other threads have changed its counts during the reading.
+ */
 #include "stats/histogram.h"
 
 #include "base/buckets.h"

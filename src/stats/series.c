@@ -70,7 +70,10 @@ static void sample_begin(struct twi_text *text, const char *metric, const char *
 		twi_text_put(text, "}");
 }
 
-/* Writes the count below a power of two. It is exact, because only whole buckets lie below. */
+/*
+ * Writes how many values lie below a power of two. The count is exact, because the power is the
+ * bound of a bucket.
+ */
 static void bucket_write(struct twi_text *text, const char *metric, const struct twi_label *label,
 			 unsigned bits, uint64_t count)
 {

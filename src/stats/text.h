@@ -24,7 +24,10 @@ struct twi_text {
 
 /* Adds text of less than TWI_TEXT_BYTES / 2 bytes. Longer text is cut. */
 void twi_text_put(struct twi_text *text, const char *format, ...) TWI_PRINTF(2, 3);
-/* Adds words inside quotes, escaped as JSON or the labels of Prometheus must be. */
+/*
+ * Adds words inside quotes. Escapes them as JSON requires if `json`, otherwise as for a label of
+ * Prometheus.
+ */
 void twi_text_quote(struct twi_text *text, const char *words, bool json);
 /* Adds nanoseconds as seconds, with nine decimals. */
 void twi_text_seconds(struct twi_text *text, uint64_t ns);

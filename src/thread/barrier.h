@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier in all threads, at the cost of one system call by the caller. Between the begin and the
+ * A barrier in all threads, at the cost of one system call by the caller. Between the start and the
  * end of the call, each thread of the process executes a full barrier (membarrier(2), private
  * expedited).
  *
@@ -15,7 +15,7 @@
 
 /*
  * Registers the process for the barrier. Returns whether the system has it. Called when the library
- * is loaded, and again only if a barrier fails in a forked child.
+ * is loaded, and again when a barrier fails, as it may in a forked child.
  */
 bool twi_barrier_register(void);
 

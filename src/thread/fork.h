@@ -11,8 +11,8 @@
  * stores, the child may find one without the other.
  *
  * The library runs no code before the fork. No lock of the library is held while other threads
- * exist, except that of a take-over, which the child makes anew. What the child gets is described
- * where it lies: readers in thread/rcu.c, lane numbers and stocks in thread/thread.c, timeouts in
+ * exist, except that of a take-over, which the child makes anew. Other files describe what the
+ * child gets: readers in thread/rcu.c, lane numbers and stocks in thread/thread.c, timeouts in
  * timeout/recovery.h, engines in engine/recover.c.
  */
 #ifndef TWI_THREAD_FORK_H
@@ -43,8 +43,8 @@ void twi_fork_watch(void);
 bool twi_fork_watched(void);
 
 /*
- * Counts a fork, if forks count. Called in each child before any other function of the library. `from_callback`:
- * the forking thread was inside a callback.
+ * Counts a fork. Called in each child if forks count, before any other function of the library.
+ * `from_callback`: the forking thread was inside a callback.
  */
 void twi_fork_count(bool from_callback);
 

@@ -23,7 +23,7 @@ int twi_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
  */
 int64_t twi_until_ns(int64_t timeout_ns);
 
-/* Sleeps for so long. No thread wakes the caller. It may return earlier. */
+/* Sleeps for `rest_ns`. No thread wakes the caller. May return earlier. */
 static inline void twi_futex_rest(int64_t rest_ns)
 {
 	_Atomic uint32_t never = 0;

@@ -10,9 +10,9 @@
  * to stay awake, and waits. A waker first makes its reason visible, then checks whether the worker
  * sleeps. Both sides store, then load, all sequentially consistent. So at least one side sees the
  * other's store, and no wake-up is lost. Several wakers may find PARKED. Only the waker that
- * replaces PARKED makes the system call, so there is at most one per sleep.
+ * replaces PARKED makes the system call, so there is at most one call per sleep.
  *
- * Progress. prepare, cancel and wake are wait-free; wait blocks.
+ * Progress. prepare, done and wake are wait-free; wait blocks.
  */
 #ifndef TWI_THREAD_PARK_H
 #define TWI_THREAD_PARK_H
@@ -42,9 +42,9 @@ struct twi_park {
 };
 
 /*
- * [atomic] The function that wakers of driven parks call, maybe inside an RCU section. It is a
- * global variable, because only one layer makes driven parks, and because the park must share a
- * cache line with the other reasons to wake up.
+ * [atomic] The function that wakers of driven parks call, maybe inside an RCU section. One global
+ * variable is enough, because only one layer makes driven parks. A field would make the park
+ * larger. The park must fit in one cache line with the other reasons to wake up (worker.h).
  */
 typedef void twi_park_driver(struct twi_park *park);
 extern _Atomic(twi_park_driver *) twi_park_drives;

@@ -9,9 +9,9 @@
  *
  * The sleeper reads the eventfd after the poll and before the next prepare. A waker of the next
  * sleep must have seen that prepare's PARKED, so it raises the eventfd after the read. So the
- * sleeper never clears a wake-up that was meant for a later sleep. If a waker is late and raises
- * the eventfd after its sleep has ended, the next sleep ends without a reason, and clears the
- * eventfd.
+ * sleeper never clears a wake-up that was meant for a later sleep. A late waker may raise the
+ * eventfd when the sleep that it was to end is already over. Then the next sleep ends without a
+ * reason, and clears the eventfd.
  *
  * The timerfd is set to an absolute time of the worker's clock. The timer also expires if that time
  * passes while the machine is suspended. A new setting cancels an earlier expiry.

@@ -59,7 +59,7 @@ static inline void twi_pin_set(struct twi_pin *pin, const void *engine)
 {
 	/*
 	 * E100: pairs with pin_wait(). If the finisher of the engine that was pinned before reads
-	 * this new address, it must see all that the thread wrote to its engine.
+	 * this new address, it must see all that the thread wrote to that earlier engine.
 	 */
 	twi_store_release(&pin->engine, engine);
 }

@@ -24,7 +24,8 @@ static void presence_wait(struct twi_presence *presence)
 {
 	/*
 	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
-	 * what the finisher does next. Rests, because otherwise each clear would look for waiters.
+	 * what the finisher does next. Rests between the looks. If it waited to be woken instead,
+	 * each clear would have to check for waiters.
 	 */
 	while (twi_load_acquire(&presence->inside) != 0)
 		twi_futex_rest(LOOK_AGAIN_NS);
@@ -35,10 +36,10 @@ void twi_presences_wait(void)
 	if (!twi_barrier_able())
 		return;
 	/*
-	 * E162: pairs with the fence in twi_presence_enter(). Must come after the engine is closed,
-	 * and before presence_wait() reads the marks. The same stop has already waited for a grace
-	 * period, which makes such a barrier, and ends the process if the system forbids it. So a
-	 * failure here is temporary.
+	 * E162: pairs with the fence in twi_presence_enter(). The barrier must come after the
+	 * engine is closed, and before presence_wait() reads the marks. The same stop has already
+	 * waited for a grace period, which makes such a barrier, and ends the process if the system
+	 * forbids it. So a failure here is temporary.
 	 */
 	while (!twi_barrier_all())
 		twi_futex_rest(LOOK_AGAIN_NS);

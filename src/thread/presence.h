@@ -7,8 +7,8 @@
  * Protocol. A thread that has a mark (struct twi_presence) sets it before it looks at an engine or
  * a timeout, and clears it after its last access. The finisher (the thread that completes an
  * engine's stop) closes the engine, makes a barrier in all threads (thread/barrier.h), and waits
- * until it has seen each mark clear once. If the thread sets the mark before the barrier reaches
- * it, the finisher sees the mark and waits. If it sets the mark later, the thread sees that the
+ * until it has seen each mark clear once. If the barrier reaches the thread after it has set the
+ * mark, the finisher sees the mark and waits. If the thread sets the mark later, it sees that the
  * engine is closed. So the thread needs no fence (E162).
  *
  * Rules. Between set and clear the thread calls no function of the user and none of the system, and
@@ -46,7 +46,7 @@ struct twi_presence *twi_presence_of_lane(uint32_t lane);
 
 /*
  * presence.c: waits until it has seen each mark clear. The calling thread must not be present. A
- * call that begins after this one sees what the caller wrote before.
+ * thread that sets its mark afterwards sees what the caller wrote before.
  */
 void twi_presences_wait(void);
 
@@ -59,11 +59,11 @@ void twi_presences_forget(void);
 /* Sets the mark. Must come before the thread looks at the engine or the timeout. */
 static inline void twi_presence_enter(struct twi_presence *presence)
 {
-	/* RELAXED: the finisher's barrier orders it before the accesses after the fence. */
+	/* RELAXED: the finisher's barrier orders this store before the accesses after the fence. */
 	twi_store_relaxed(&presence->inside, 1);
 	/*
-	 * E162: pairs with the barrier in twi_presences_wait(). Without it the compiler could move
-	 * the look at the engine before the store.
+	 * E162: pairs with the barrier in twi_presences_wait(). Without this fence the compiler
+	 * could move the look at the engine before the store.
 	 */
 	twi_fence_compiler();
 }

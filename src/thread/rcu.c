@@ -19,7 +19,7 @@
 
 #if !defined(TWI_RCU_BY_CALL)
 
-/* How many readers the first block has, which is static. */
+/* How many readers the first block has. This block is static. */
 #if !defined(TWI_READERS_NEAR)
 #define TWI_READERS_NEAR 63
 #endif
@@ -121,7 +121,7 @@ static bool reader_claim(struct twi_reader *reader)
 {
 	uint32_t taken = 0;
 
-	/* RELAXED: a first look. E160: acquires the last owner's word. */
+	/* RELAXED: a first look. E160: acquires the word as the last owner left it. */
 	return twi_load_relaxed(&reader->taken) == 0 && twi_cas_acquire(&reader->taken, &taken, 1);
 }
 
@@ -180,7 +180,7 @@ TWI_COLD void twi_rcu_enter_first(void)
 		return;
 	shared_at =
 		twi_load_relaxed(&shared.next); /* RELAXED: a grace period looks at both words. */
-	/* RELAXED: the fence comes after it. */
+	/* RELAXED: the fence below orders it. */
 	(void)twi_fetch_add_relaxed(&shared.inside[shared_at], 1);
 	ck_pr_fence_strict_memory(); /* E10: as in twi_rcu_begin_barrier(). */
 }
@@ -229,8 +229,8 @@ static void shared_wait(uint32_t at)
 	/* E10: pairs with twi_rcu_leave_shared(). */
 	for (uint32_t look = 0; twi_load_acquire(&shared.inside[at]) != 0; look++) {
 		/*
-		 * RELAXED: only a hint. Without it, sections that overlap could keep this word from
-		 * 0, and the wait would not end.
+		 * RELAXED: only a hint. Without it, sections that overlap could keep this word
+		 * above 0, and the wait would not end.
 		 */
 		twi_store_relaxed(&shared.next, 1 - at);
 		look_again(look);
@@ -238,9 +238,9 @@ static void shared_wait(uint32_t at)
 }
 
 /*
- * The barrier for all threads. A child of a fork may have to register for it again. If the system
- * refuses the barrier now although it had granted it (a sandbox that began later), sections have no
- * barrier of their own, so a grace period cannot wait for them.
+ * Makes the barrier in all threads. A forked child may have to register for it again. If the system
+ * granted the barrier before but refuses it now (a sandbox that began later), the process ends: the
+ * sections have no barrier of their own, so no grace period could wait for them.
  */
 static void barrier_make(void)
 {

@@ -17,7 +17,8 @@
  * once. If the thread is inside a section, it waits until the word says that the thread has left
  * it, or has begun another one. A thread that begins a section and a thread that begins a grace
  * period each store and then load what the other has stored, so both need a full barrier between
- * the two. The grace period makes it for both (thread/barrier.h), or each makes its own.
+ * their two steps. The grace period makes the barrier for both (thread/barrier.h), or each makes
+ * its own.
  *
  * A thread without a reader (there was no memory, or its exit would not be reported) counts its
  * sections in one of two words that all such threads share. A grace period waits until it has seen
@@ -57,7 +58,10 @@ extern _Thread_local struct twi_reader *twi_reader_self;
 /* [const] after load. Whether a grace period makes the barriers of sections, too. */
 extern bool twi_rcu_light;
 
-/* rcu.c: begin and end a section of a thread that has no reader. It may get one at the begin. */
+/*
+ * rcu.c: begin and end a section of a thread that has no reader. twi_rcu_enter_first may give the
+ * thread a reader.
+ */
 void twi_rcu_enter_first(void);
 void twi_rcu_leave_shared(void);
 
@@ -66,14 +70,14 @@ void twi_rcu_register_thread(void);
 
 /*
  * rcu.c: E10: waits for a grace period: until each RCU section that began before has ended. Must
- * not be called inside an RCU section or in a callback.
+ * not be called inside an RCU section.
  */
 void twi_rcu_synchronize(void);
 
-/* rcu.c: returns whether the calling thread is inside a section. For tests. */
+/* rcu.c: returns whether the calling thread is inside a section. */
 bool twi_rcu_inside(void);
 
-/* rcu.c: these sections, as liburcu's hash table wants them. */
+/* rcu.c: the functions of these sections, in the form that liburcu's hash table needs. */
 extern const struct rcu_flavor_struct twi_rcu_flavor;
 
 #if defined(TWI_RCU_BY_CALL)
@@ -94,7 +98,7 @@ static inline void twi_rcu_leave(void)
 
 #else
 
-/* The barrier between the begin of a section and the accesses in it. */
+/* The barrier between the beginning of a section and the accesses in it. */
 static inline void twi_rcu_begin_barrier(void)
 {
 	if (TWI_LIKELY(twi_rcu_light))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The signals that the library's threads block: all except those that report a fault of the thread
- * itself. These must reach the program's crash handler.
+ * itself. Those must reach the program's crash handler.
  */
 #ifndef TWI_THREAD_SIGNALS_H
 #define TWI_THREAD_SIGNALS_H

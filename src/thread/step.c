@@ -117,7 +117,7 @@ void twi_step_watch_end(struct twi_step_watch *watch)
 {
 	int cancel_state;
 
-	/* RELAXED: as in step_wait(). Must be stored before the timer is fired. */
+	/* RELAXED: as in step_wait(). The flag must be stored before the timer is fired. */
 	twi_store_relaxed(&watch->ending, true);
 	timer_fire(watch->fd);
 	/* If the caller were cancelled here, it could not know whether the thread still runs. */

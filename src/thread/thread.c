@@ -186,7 +186,7 @@ static bool inside_call(const struct twi_thread *thread)
 
 /*
  * Detaches the only thread of a forked child. Its free blocks are not given back: the take-over
- * finds them, in whichever thread it is made.
+ * finds them, whichever thread makes it.
  */
 static void thread_forget(struct twi_thread *thread)
 {

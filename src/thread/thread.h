@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 enum {
-	TWI_LANES = 64, /* near lane numbers, with that of the shared lane */
+	TWI_LANES = 64, /* near lane numbers, the shared lane's included */
 	TWI_LANE_SHARED = TWI_LANES - 1,
 	TWI_LANES_MAX = 1 << 16, /* near and far lane numbers */
 };
@@ -68,7 +68,7 @@ struct twi_thread {
 	 */
 	struct twi_presence *presence;
 	bool attached;
-	uint8_t exit_rounds; /* rounds in which its exit was reported */
+	uint8_t exit_rounds; /* rounds in which the thread's exit was reported */
 };
 
 extern _Thread_local struct twi_thread twi_thread_self;

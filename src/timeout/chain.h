@@ -24,14 +24,14 @@
 #include <tickwheel/periodic.h>
 
 struct twi_chain {
-	int64_t scheduled_ns; /* [handoff E4] the present run's time, without its jitter */
+	int64_t scheduled_ns; /* [handoff E4] the present run's scheduled time, without jitter */
 	uint64_t random;      /* [handoff E4] */
 	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] a final state, except in recovery.c */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] always NULL */
 	_Atomic uint64_t rule;              /* [handoff E4] see twi_rule_of */
 	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
-	/* [handoff E4] runs left, with the waiting one, or 0 for no limit */
+	/* [handoff E4] runs left, the waiting one included; 0: no limit */
 	uint64_t runs_left;
 };
 
@@ -72,8 +72,8 @@ static inline uint32_t twi_rule_jitter_ppm(uint64_t rule)
 
 /*
  * RELAXED: the field is written when the chain begins and by the thread that runs the chain, and is
- * published with the node. A thread that does not run the chain, and reads a date, must check the
- * node's state word afterwards.
+ * published with the node. If a thread that does not run the chain reads a date here, it must check
+ * the node's state word afterwards.
  */
 static inline int64_t twi_chain_period_ns(struct twi_chain *chain)
 {
@@ -111,8 +111,8 @@ static inline struct twi_chain *twi_node_chain(struct twi_node *node)
 }
 
 /*
- * Turns a block into a new chain. If it has no date, the caller has set scheduled_ns, the time of
- * the first run.
+ * Turns a block into a new chain. Unless the chain waits for a date, the caller has set
+ * scheduled_ns, the time of the first run.
  */
 static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
 				   void *arg, uint64_t random)

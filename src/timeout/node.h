@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout in memory. It takes one cache line. The only other memory that it needs is its slot
- * entry.
+ * A timeout in memory. It takes one cache line. The only other memory that a one-shot timeout needs
+ * is its slot entry; a periodic one has a second block (timeout/chain.h).
  *
  * Ownership. From birth (the step that makes a free block a timeout) to push the scheduling thread
  * owns the node. From the push on, the worker owns the links and the place. One exception is the
- * link `cancelled`: a canceller owns it between its compare-and-swap to CANCELLED and its push. If
- * a timeout is cancelled while it is in a ring, the canceller owns the whole node, because a ring
- * holds only the node's address. The worker may still come to the node by the stale ring entry, but
- * then reads only word, engine and deadline.
+ * link `cancelled`. A thread that has cancelled the timeout in the wheel, or has set its queued
+ * bit, owns that link from its compare-and-swap to its push. If a timeout is cancelled while it is
+ * in a ring, the canceller owns the whole node, because a ring holds only the node's address. The
+ * worker may still come to the node by the stale ring entry, but then reads only word, engine and
+ * deadline.
  *
  * Any thread may change the word, by compare-and-swap, and the deadline together with the word
  * (api/reschedule.c). Engine, kind and argument do not change from birth to end. But a thread with
@@ -60,9 +61,9 @@ _Static_assert(offsetof(struct twi_node, deadline_ns) == offsetof(struct twi_nod
 /* The node is not in the wheel. */
 #define TWI_PLACE_NONE ((uintptr_t)0)
 /*
- * The node is on one of the wheel's lists (wheel/list.h), for example unslotted: the nodes for
+ * The node is on one of the wheel's lists (wheel/list.h), for example on the list of the nodes for
  * whose slot entry there was no memory. The other bits are the address of the previous node, or 0.
- * No slot entry has this number.
+ * A slot entry has its number in the same bits, and the number is at most 60 (wheel/chunk.h).
  */
 #define TWI_PLACE_LISTED ((uintptr_t)(TWI_BLOCK_BYTES - 1))
 
@@ -89,7 +90,7 @@ static inline bool twi_place_is_listed(uintptr_t place)
 }
 
 /*
- * Returns true if the node is in the wheel but in none of its slots, that is on a list or in the
+ * Returns true if the node is in the wheel but in none of its slots: it is on a list or in the
  * sorted run. The node must not be fresh.
  */
 static inline bool twi_place_is_beside(uintptr_t place)
@@ -189,8 +190,7 @@ static inline TWI_WORKER_UNCHECKED struct tw_handle twi_node_begin(struct twi_no
 
 /*
  * Makes the node a new timeout that needs no ingress, because the worker's own thread schedules it.
- * The timeout is pending from here on. `bits`: its state, and the other bits of its word besides
- * the generation.
+ * The timeout is pending from here on. `bits`: its state word without the generation.
  */
 static inline struct tw_handle twi_node_begin_here(struct twi_node *node, uint64_t bits,
 						   struct tw_engine *engine,

@@ -63,7 +63,10 @@ static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 	twi_store_relaxed(&chain->word, twi_word_to(twi_load_relaxed(&chain->word), state));
 }
 
-/* Marks each timeout that is alive, in the first pass. */
+/*
+ * In the first pass: marks each timeout that is alive. A timeout that is marked already ends
+ * (recovery.h).
+ */
 static void block_mark(void *context, void *block)
 {
 	struct twi_node *node = block;
@@ -87,7 +90,9 @@ static void block_mark(void *context, void *block)
 		chain_state(chain, TWI_WORD_DUE);
 }
 
-/* Frees each block that is not alive, and unmarks the blocks of chains, in the second pass. */
+/*
+ * In the second pass: frees each block that is not alive, and unmarks the second blocks of chains.
+ */
 static void block_free(void *stock, void *block)
 {
 	struct twi_node *node = block;

@@ -12,9 +12,9 @@
  * child and had not taken over that engine. Such a timeout ends.
  *
  * Ownership. Until the library is taken over, no thread of the child has blocks, and no call takes
- * any. While it is taken over, the calling thread owns all blocks. Afterwards a
- * marked block belongs to the thread that takes over or frees its engine. Unmarked blocks are used
- * as usual by all threads.
+ * any. During the take-over the calling thread owns all blocks. Afterwards a marked block belongs
+ * to the thread that takes over or frees its engine. Unmarked blocks are used as usual by all
+ * threads.
  */
 #ifndef TWI_TIMEOUT_RECOVERY_H
 #define TWI_TIMEOUT_RECOVERY_H

@@ -7,7 +7,7 @@
  *     bits 63..8 generation | bit 7 over | bit 6 periodic | bit 5 rescheduled | bit 4 queued |
  *     bit 3 waiter | bits 2..0 state
  *
- * Each transition is a compare-and-swap on the whole word, and keeps the bits that it does not
+ * Each transition is a compare-and-swap on the whole word, and keeps the bits that its row does not
  * name. The runner is the thread that runs the callback: the worker or an executor.
  *
  *     from     to         by                     when
@@ -30,7 +30,7 @@
  *     RUNNING  EXPIRED    runner                 after the finaliser; wakes if waiter is set; frees
  *                                                the node unless it is queued: then reclaim does
  *
- *     birth    WHEELED    worker                 a store: its own thread scheduled it, no ingress
+ *     birth    WHEELED    worker                 a store: the worker's own thread scheduled it
  *     birth    OWNED      worker                 a store, as above, if the kind is owner-only
  *     OWNED    CANCELLED  worker                 a store: no other thread changes the word in OWNED
  *     OWNED    DUE, RUNNING, CANCELLED by stop   as from WHEELED, but an expiry is a store
@@ -48,20 +48,20 @@
  *                                                  cleared; an executor sets queued, and pushes
  *     DUE, RUNNING  the same, over   canceller     LIN of the cancel; no push: the thread that ends
  *                                                  the run sees it
- *     RUNNING       over, periodic   runner        LIN of the end by itself
+ *     RUNNING       over, periodic   runner        LIN of an end without a cancel
  *                   cleared
  *     RUNNING,over  EXPIRED          runner        after the finaliser, as for the others; if it
  *                                                  was cancelled, periodic stays and users see
  *                                                  CANCELLED
  *
- * The deadline lies next to the word, and both together change in one step of 128 bits:
+ * The deadline lies next to the word, so that both can change in one step of 128 bits:
  *
  *     INIT, LINKED,  rescheduled set   reschedule   LIN of a reschedule; while it is not set, the
  *     WHEELED                                       deadline is that of birth
- *     WHEELED        queued set        reschedule   the same, if the deadline is earlier: the
- *                                                   thread that sets it pushes the node as a
- *                                                   canceller does
- *     any            queued cleared    reclaim      as soon as the node has come by the queue
+ *     WHEELED        queued set        reschedule   in the same step, if the new deadline is
+ *                                                   earlier: the thread that sets queued pushes
+ *                                                   the node as a canceller does
+ *     any            queued cleared    reclaim      when the node has come out of the queue
  *     WHEELED        DUE, RUNNING      worker       if rescheduled is set: only if the deadline
  *                                                   that it saw has passed and is still the same
  *
@@ -79,9 +79,9 @@
  * Birth is not a transition by compare-and-swap. The node belongs to the scheduling thread alone,
  * and its word is in a final state of an old generation, which no compare-and-swap expects. The
  * scheduling thread stores the next generation. If the node goes through a ring or queue, the
- * thread stores it with the state CANCELLED first. With INIT, the worker could find the node
- * through a stale entry, and take a timeout that is not accepted yet. The thread stores INIT (or
- * LINKED) when nothing can reject the timeout any more.
+ * thread stores it with the state CANCELLED first. If the first state were INIT, the worker could
+ * find the node through a stale entry, and take a timeout that is not accepted yet. The thread
+ * stores INIT (or LINKED) when nothing can reject the timeout any more.
  *
  * A generation has 56 bits and is never used twice. Generation 0 is not used, so zeroed memory
  * matches no handle.

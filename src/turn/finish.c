@@ -9,10 +9,10 @@
  * executors still run, and once more for a grace period and for presences, because a cancel may
  * still look at a node of this engine. Finally it stores STOPPED.
  *
- * Each step can be resumed, even by another thread. If a hand-back ends the worker's thread, the
- * timeouts that were not handed back yet are still where they were. A stop that does the work
- * itself may run out of time while executors still run callbacks. Then it leaves the rest to the
- * next stop.
+ * Each step can be resumed, even by another thread. If the hand-back hook or a finaliser ends the
+ * worker's thread, the timeouts that were not handed back yet are still where they were. A stop
+ * that does the work itself may run out of time while executors still run callbacks. Then it leaves
+ * the rest to the next stop.
  */
 #include "turn/finish.h"
 
@@ -34,8 +34,9 @@
 
 /*
  * Takes a timeout for its hand-back (the linearization point). Returns false if it was cancelled
- * before. Then the caller must free the node, because no other thread does. No node is queued any
- * more: the queues were emptied, and since the sweep began no thread sets the queued bit.
+ * before. Then the caller must free the node, because no other thread does. No node in the wheel
+ * has its queued bit set: the queues were emptied, and since the sweep began no reschedule sets the
+ * bit. An executor may still set it for a chain, but such a node is in a queue, not in the wheel.
  */
 static bool node_take_back(struct twi_node *node, uint64_t *ret_word)
 {
@@ -153,7 +154,7 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 
 	/*
 	 * E22: acquires the executors' pushes, so the caller finds their chains in a queue. The
-	 * grace period after this publishes their other writes.
+	 * grace period after this wait publishes their other writes.
 	 */
 	while ((count = twi_load_acquire(&worker->in_flight)) != 0)
 		if (twi_futex_wait(&worker->in_flight, count, until_ns) == -ETIMEDOUT)
@@ -178,8 +179,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
 	/*
-	 * Must be set before the grace period, so that cancels in later sections see it and do not
-	 * push. RELAXED: the grace period orders it.
+	 * The flag must be set before the grace period, so that cancels in later sections see it
+	 * and do not push. RELAXED: the grace period orders this store.
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
@@ -196,8 +197,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	queues_empty(worker);
 	wheel_hand_back(worker);
 	/*
-	 * E162, and E10: wait for calls that may still read this engine. In this order, because a
-	 * schedule may change from a presence to an RCU section (schedule.c).
+	 * E162, and E10: wait for calls that may still read this engine. Presences come first,
+	 * because a schedule may change from a presence to an RCU section (schedule.c).
 	 */
 	twi_presences_wait();
 	twi_rcu_synchronize(); /* E10 */
@@ -212,8 +213,8 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_tsan_acquire(&worker->in_flight);
 	twi_tsan_release(&worker->state);
 	/*
-	 * E12: pairs with stop's load, so that its caller sees that everything has ended. This is
-	 * the last access to the engine.
+	 * E12: pairs with stop's load, so that the caller of stop sees that everything has ended.
+	 * This is the last access to the engine.
 	 */
 	twi_store_release(&worker->state, TW_ENGINE_STOPPED);
 	twi_futex_wake(&worker->state);

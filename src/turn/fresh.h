@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fresh timeouts. Between its polls the owner's latest few timeouts wait outside the wheel, because
- * many are cancelled so soon that filing them would be wasted. They move into the wheel when
- * `fresh` is full, at the next poll, or when a caller reads the next due time.
+ * many are cancelled so soon that filing them would be wasted. They move into the wheel at the next
+ * poll, or earlier: for example when `fresh` is full, or when a caller reads the next due time.
  *
  * They are kept in the order in which they were scheduled, and get their sequence numbers when they
- * move into the wheel. So a removed timeout must leave a hole. If a timeout in the wheel is
- * rescheduled meanwhile, it takes the number of the next position.
+ * move into the wheel. The number follows from the position, so a removed timeout must leave a
+ * hole. If a timeout in the wheel is rescheduled meanwhile, it takes the number of the next
+ * position.
  */
 #ifndef TWI_TURN_FRESH_H
 #define TWI_TURN_FRESH_H
@@ -15,8 +16,8 @@
 #include "worker/worker.h"
 
 /*
- * A position holds one of these instead of a node if its timeout was removed, or if a timeout in
- * the wheel has taken the number.
+ * What a position holds instead of a node: TWI_FRESH_REMOVED if its timeout was removed,
+ * TWI_FRESH_NUMBERED if a timeout in the wheel has taken its number.
  */
 #define TWI_FRESH_REMOVED ((struct twi_node *)0)
 #define TWI_FRESH_NUMBERED ((struct twi_node *)1)
@@ -31,7 +32,7 @@ TWI_WORKER_ONLY void twi_fresh_flush(struct twi_worker *worker);
 
 /*
  * Frees positions when `fresh` is full: closes the holes that removed timeouts left. If there are
- * none, or a position is TWI_FRESH_NUMBERED, moves all into the wheel.
+ * no such holes, or a position is TWI_FRESH_NUMBERED, moves all timeouts into the wheel.
  */
 TWI_WORKER_ONLY void twi_fresh_make_room(struct twi_worker *worker);
 
@@ -56,7 +57,7 @@ static inline TWI_WORKER_ONLY void twi_fresh_update(struct twi_worker *worker)
 	worker->fresh_after_ns = after_ns;
 }
 
-/* Adds a node to the fresh timeouts, which must not be full. */
+/* Adds a node to the fresh timeouts. There must be a free position. */
 static inline TWI_WORKER_ONLY void twi_fresh_put(struct twi_worker *worker, struct twi_node *node)
 {
 	node->place = worker->fresh_count * (uintptr_t)TWI_BLOCK_BYTES | TWI_PLACE_FRESH;

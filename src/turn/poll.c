@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the caller's event loop is the worker. It polls, and a poll is one turn. It sleeps by
- * its own means, for example in epoll_wait, with the engine's descriptor among others.
+ * Loop mode: the caller's event loop is the worker. The loop polls, and a poll is one turn. The
+ * loop sleeps by its own means, for example in epoll_wait, with the engine's descriptor among
+ * others.
  *
  * The descriptor is one timer of the kernel (thread/timer_fd.h). The owner sets it to the time at
  * which it must poll next. A waker sets the timer to "now", instead of waking a futex. No thread
  * reads the descriptor, so it stays readable until the owner has polled and set the timer again.
  *
- * Protocol (E8), as in sleep.c. After its turn the owner publishes that it sleeps, and before which
- * deadline it must be woken. Then it looks at ingress, and takes one more turn if it sees a push.
- * Then it checks all other reasons to stay awake, and sets the timer: to "now" if there is one. So
- * either the owner sees a push, or the pushing thread sees the published deadline and wakes the
- * owner.
+ * Protocol (E8), as in sleep.c. After its turn the owner publishes that it sleeps, and a time: a
+ * timeout with an earlier deadline must wake it. Then it looks at ingress, and takes one more turn
+ * if it sees a push. Then it checks all other reasons to stay awake. If there is one, it sets the
+ * timer to "now", otherwise to the time of the next poll. So either the owner sees a push, or the
+ * pushing thread sees the published deadline and wakes the owner.
  *
  * If no descriptor was made, nothing is published, and no thread wakes the owner. The same holds
  * while the turn of a scaled kind makes several polls one after the other (scaled/turn.c).
@@ -36,7 +37,7 @@
 #include <pthread.h>
 
 /*
- * Ends a poll: publishes when the next one is needed, and sets the timer. Afterwards the loop may
+ * Ends a poll: publishes when the next poll is needed, and sets the timer. Afterwards the loop may
  * sleep.
  */
 static TWI_WORKER_ONLY unsigned rest(struct twi_worker *worker, int64_t now_ns, unsigned left)
@@ -124,7 +125,8 @@ static uint64_t runs_begun(const struct twi_worker *worker)
 
 /*
  * Sets how far the poll may go. If the poll is bounded in time, its budget is one callback at a
- * time. After each callback budget_renew (expiry/expire.c) reads the clock and extends it.
+ * time. After each callback budget_renew (expiry/expire.c) reads the clock, and allows one more if
+ * time is left.
  */
 static TWI_WORKER_ONLY void budget_set(struct twi_worker *worker, uint64_t budget, int64_t until_ns)
 {
@@ -155,15 +157,15 @@ int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budg
 	/*
 	 * If the engine is finished, another thread may already have freed it, so it must not be
 	 * touched. If this poll was made in a callback of another engine, the thread is that
-	 * engine's worker again.
+	 * engine's worker again from here on.
 	 */
 	self->worker = outer == worker ? NULL : outer;
 	return error != 0 ? error : (int64_t)(runs_begun(worker) - before);
 }
 
 /*
- * Does the same as `rest`, but without a turn before: publishes that the owner sleeps, and sets the
- * timer. If ingress holds a push, the descriptor becomes readable.
+ * Publishes that the owner sleeps, and sets the timer, as `rest` does at the end of a poll. Takes
+ * no turn: if ingress holds a push, the descriptor becomes readable, so that the owner polls.
  */
 static TWI_WORKER_ONLY void first_rest(struct twi_worker *worker)
 {

@@ -7,8 +7,8 @@
 
 /*
  * Takes one turn, for the owner of a loop. It ends after `budget` callbacks (0: no bound), and
- * after the first one that ends at `until_ns` or later (INT64_MAX: no bound). Returns how many
- * timeouts expired, or a negative errno value.
+ * after the first callback that ends at `until_ns` or later (INT64_MAX: no bound). Returns how many
+ * timeouts expired, each run of a periodic timeout included, or a negative errno value.
  */
 TWI_WORKER_ONLY int64_t twi_worker_poll(struct twi_worker *worker, int64_t now_ns, uint64_t budget,
 					int64_t until_ns);

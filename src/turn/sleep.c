@@ -5,10 +5,10 @@
  *
  * Protocol (E8). The sleeper publishes that it parks, and the time wake_before_ns: a timeout with
  * an earlier deadline must wake it. Then it checks whether ingress is empty, then every other
- * reason to stay awake, and waits. A producer pushes, then loads wake_before_ns: the only load that
- * a schedule pays for. All these accesses are sequentially consistent. So either the sleeper sees
- * the push, or the producer sees the published deadline, and wakes the sleeper if the timeout is
- * due earlier.
+ * reason to stay awake, and waits. A producer pushes, then loads wake_before_ns. This load is all
+ * that a schedule pays for the protocol. All these accesses are sequentially consistent. So either
+ * the sleeper sees the push, or the producer sees the published deadline, and wakes the sleeper if
+ * the timeout is due earlier.
  *
  * Busy lanes. A sequentially consistent push costs a locked instruction on the hot path. Therefore
  * a lane that brings many entries at once is marked (unfenced; a mark is never taken back). From
@@ -22,16 +22,16 @@
  * A producer that does not see its lane's mark yet pushes by a sequentially consistent exchange.
  * Only the sleeper itself sets marks. So it knows of a mark before any push is made without a
  * fence. A mark that is set in the last turn before the sleep comes after the barrier. That is safe
- * because the mark is a release store, which the producer acquires: it then sees the values
+ * because the mark is a release store, which the producer acquires. So the producer sees the values
  * published before the mark.
  *
  * The protocol also holds for a thread that pushes nothing and relies on another thread's push.
  * That is a thread that reschedules a timeout to an earlier deadline while the timeout is in a
- * ring, or queued already. It has acquired that push before it loads wake_before_ns: through the
- * handle that it was given, or through the order of changes of the deadline (api/reschedule.c). If
- * the barrier fell after the push in the pushing thread, the sleeper sees the push, takes the node
- * in one more turn, and finds the deadline. If the barrier fell before the push, the values were
- * published before the push, and so before the load.
+ * ring, or queued already. Such a thread has acquired that push before it loads wake_before_ns:
+ * through the handle that it was given, or through the order of changes of the deadline
+ * (api/reschedule.c). If the barrier fell after the push in the pushing thread, the sleeper sees
+ * the push, takes the node in one more turn, and finds the deadline. If the barrier fell before the
+ * push, the values were published before the push, and so before the load.
  *
  * The barrier may fail, because a filter of system calls may be installed later. Then the sleeper
  * may not see a push: it is hidden. So until a barrier succeeds, each sleep is short, and a second
@@ -54,7 +54,7 @@
  *
  * If a pushed node is not needed before the sleep ends, it stays where the push put it: in the
  * ring, or in the ingress or the cancel queue. At the memory bound (TWI_UNITS_MAX) the worker is
- * woken, however far away its next tick is.
+ * woken, however far away its next due tick is.
  */
 #include "turn/sleep.h"
 
@@ -129,9 +129,9 @@ static TWI_WORKER_ONLY void barrier_make(struct twi_worker *worker)
 
 /*
  * Publishes that the worker sleeps, and wake_before_ns. A timeout that is due at the same tick as
- * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the begin of
- * that tick. Returns when the first timeout is due. Each of the two times is replaced by
- * given_up_ns (ingress/reclaim.h), if that is earlier.
+ * the first one in the wheel, or later, must not wake the worker. So wake_before_ns is the
+ * beginning of that tick. Returns the time at which the first timeout is due. Each of the two times
+ * is replaced by given_up_ns (ingress/reclaim.h), if that is earlier.
  */
 int64_t twi_sleep_publish(struct twi_worker *worker)
 {
@@ -142,9 +142,9 @@ int64_t twi_sleep_publish(struct twi_worker *worker)
 		worker->given_up_ns = INT64_MAX;
 	twi_park_prepare(&worker->park);
 	/*
-	 * E8: must be stored before the look at ingress. Pairs with the load in schedule. Otherwise
-	 * the sleeper could miss the push while the producer misses the published time, and the
-	 * wake-up would be lost.
+	 * E8: this value must be stored before the look at ingress. Pairs with the load in
+	 * schedule. Otherwise the sleeper could miss a push whose producer misses the published
+	 * time, and the wake-up would be lost.
 	 */
 	twi_store_seq_cst(
 		&worker->wake_before_ns,

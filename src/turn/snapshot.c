@@ -105,7 +105,7 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 	twi_snapshot_here(worker, snapshot);
 	/*
 	 * E71: releases the answer to the waiting thread, which may then reuse the place. So this
-	 * is the worker's last access.
+	 * is the worker's last access to the place.
 	 */
 	twi_store_release(&snapshot->done, true);
 	twi_flush_notify(worker);
@@ -118,8 +118,9 @@ TWI_COLD void twi_snapshot_serve(struct twi_worker *worker)
 static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until_ns)
 {
 	/*
-	 * RELAXED: `epoch` was acquired before. A thread that ends the wait changes first the state
-	 * and then the epoch, so either this load sees the new state, or the wait ends at once.
+	 * RELAXED: `epoch` was acquired before. A stop, a failed start, and the end of the worker's
+	 * thread change first the state and then the epoch. So either this load sees the new state,
+	 * or the wait ends at once.
 	 */
 	if (!twi_state_accepts(twi_load_relaxed(&worker->state)))
 		return -ESHUTDOWN;
@@ -127,7 +128,7 @@ static int worker_await(struct twi_worker *worker, uint32_t epoch, int64_t until
 	return twi_futex_wait(&worker->flush_epoch, epoch, until_ns) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-/* Waits until no other thread asks, then stores the place for the answer. */
+/* Waits until no other thread asks, then stores the address of the place for the answer. */
 static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapshot,
 			  int64_t until_ns)
 {
@@ -147,7 +148,7 @@ static int snapshot_place(struct twi_worker *worker, struct twi_snapshot *snapsh
 	return error;
 }
 
-/* Withdraws the place. Returns false if the worker has taken it before. */
+/* Takes the address of the place out again. Returns false if the worker has taken it out before. */
 static bool snapshot_withdraw(struct twi_worker *worker, struct twi_snapshot *snapshot)
 {
 	struct twi_snapshot *own = snapshot;

@@ -6,11 +6,11 @@
  * Protocol. The asking thread has a place for the answer on its stack. It stores the address of
  * this place in the worker's `snapshot`. If `snapshot` is not NULL, another thread is asking, and
  * this thread waits until that thread is done. The asking thread then takes a flush ticket, which
- * wakes the worker or keeps it awake (E8), and waits as a flusher does (E13). The worker takes the
- * address out at the begin of its next turn, looks, and publishes that the answer is there (E71). A
- * thread that gives up takes the address out itself. Only one of the two swaps succeeds. If the
- * worker's swap succeeds, the worker is looking. Then the asking thread must wait for the end of
- * the look, because the worker still writes to that thread's stack.
+ * wakes the worker or keeps it awake (E8), and waits as a flusher does (E13). At the beginning of
+ * its next turn, the worker takes the address out, looks, and publishes that the answer is there
+ * (E71). A thread that gives up takes the address out itself. Only one of the two swaps succeeds.
+ * If the worker's swap succeeds, the worker is looking. Then the asking thread must wait for the
+ * end of the look, because the worker still writes to that thread's stack.
  *
  * Progress. Asking blocks until the given time at most, and longer only if a look is under way
  * then. The look costs O(pending), unless the thread asks only for the next due tick. A turn
@@ -73,8 +73,8 @@ int twi_snapshot_ask(struct twi_worker *worker, struct twi_snapshot *snapshot, i
 TWI_WORKER_ONLY void twi_snapshot_serve(struct twi_worker *worker);
 
 /*
- * Answers a waiting request, if there is one. The worker must call it at the begin of a turn, after
- * it has read the tickets.
+ * Answers a waiting request, if there is one. The worker must call it at the beginning of a turn,
+ * after it has read the tickets.
  */
 static inline TWI_WORKER_ONLY void twi_snapshot_look(struct twi_worker *worker)
 {

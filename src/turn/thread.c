@@ -22,8 +22,8 @@
 static void state_change(struct twi_worker *worker, uint32_t from, uint32_t to)
 {
 	/*
-	 * RELAXED: the begin of the thread publishes nothing, and twi_worker_open acquires the
-	 * writes of a stop.
+	 * RELAXED: a thread that begins publishes nothing, and twi_worker_open acquires the writes
+	 * of a stop.
 	 */
 	(void)twi_cas_relaxed(&worker->state, &from, to);
 }

@@ -82,7 +82,10 @@ void twi_timer_nearer(struct twi_worker *worker, int64_t deadline_ns)
 	int64_t due_ns = twi_wheel_needs_ns(wheel, deadline_ns);
 	int64_t kernel_ns;
 
-	/* A poll by the driver of a scaled kind is under way, and computes the time at its end. */
+	/*
+	 * In a scaled kind, a poll by the driver is under way. The end of that poll computes the
+	 * time.
+	 */
 	if (TWI_UNLIKELY(timer_driven(worker)))
 		return;
 	kernel_ns = twi_sleep_kernel_ns(worker, TWI_LEFT_NOTHING, due_ns);

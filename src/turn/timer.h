@@ -2,16 +2,16 @@
 /*
  * The descriptor's timer in loop mode (poll.c).
  *
- * Two threads may set the timer, and the last setting counts. Even so, the owner's setting never
- * overrides a wake-up. A waker first takes the park's state word from PARKED to AWAKE, and then
- * sets the timer. The owner first sets the timer, and then looks at the state word. If that is
- * AWAKE, the owner sets "now" again. The kernel makes one setting after the other: if the waker's
- * came first, the owner sees its AWAKE.
+ * The owner and a waker may both set the timer, and the last setting counts. Even so, the owner's
+ * setting never overrides a wake-up. A waker first takes the park's state word from PARKED to
+ * AWAKE, and then sets the timer. The owner first sets the timer, and then looks at the state word.
+ * If that is AWAKE, the owner sets "now" again. The kernel makes one setting after the other: if
+ * the waker's setting came first, the owner finds AWAKE in the state word.
  *
- * The owner must also notice a waker's late setting, because it makes no system call while it
- * believes that the timer is right. A poll that finds the state word AWAKE expects one more setting
- * by a waker. Until all expected settings are counted, the timer is not known to be right, so each
- * poll sets it.
+ * The owner must also notice a waker's late setting, because it makes no system call if its record
+ * of the timer (timer_ns) already shows the wanted time. A poll that finds the state word AWAKE
+ * expects one more setting by a waker. Until all expected settings are counted, the timer is not
+ * known to be right, so each poll sets it.
  *
  * The two paragraphs above rely on only two facts: the kernel makes its settings under a lock, one
  * after the other, and a system call is not moved to another place in the program. So the accesses
@@ -22,8 +22,8 @@
  *
  * If the owner schedules a timeout between polls that is earlier than the published time, it moves
  * the timer at once. For this a schedule must load one field that only the owner writes. The
- * schedule makes a system call only if the new timeout is the earliest of all. The timer is never
- * moved back here; the next poll does that.
+ * schedule makes a system call only if the new timeout is the earliest of all. A schedule never
+ * sets the timer to a later time; the next poll does that.
  */
 #ifndef TWI_TURN_TIMER_H
 #define TWI_TURN_TIMER_H

@@ -8,7 +8,7 @@
  *
  * A ring holds both kinds of nodes, those to reclaim and those to transfer, in the order of the
  * pushes. Step 2 handles both. If more than a batch waits, the next turn follows at once. Otherwise
- * the worker parks until the next tick.
+ * the worker parks until the next due tick.
  */
 #include "turn/turn.h"
 

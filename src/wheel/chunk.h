@@ -45,7 +45,9 @@ struct twi_chunk_block;
 
 struct twi_chunk_pool {
 	const struct tw_allocator *allocator; /* [const] */
-	/* [const] the pool that its chunks come from: itself or, in a fine wheel, the outer one's */
+	/*
+	 * [const] the pool that its chunks come from: itself or, in a fine wheel, the outer wheel's
+	 */
 	struct twi_chunk_pool *source;
 	uint32_t mark; /* [const] a bit in the slot number of this pool's chunks, or 0 */
 	struct twi_chunk *free TWI_WORKER_FIELD;                   /* [worker] */

@@ -16,7 +16,9 @@ struct twi_fine {
 	 * that a wheel that is behind sorts many ticks at once.
 	 */
 	uint64_t step_ticks TWI_WORKER_FIELD;
-	/* All timeouts from the slots with deadlines before this time have been given out. */
+	/*
+	 * All timeouts that came from the slots and have deadlines before this time are given out.
+	 */
 	uint64_t passed TWI_WORKER_FIELD;
 	struct twi_sorted sorted TWI_WORKER_FIELD;
 };
@@ -63,8 +65,8 @@ static TWI_WORKER_ONLY uint64_t due_end(const struct twi_wheel *wheel, uint64_t 
 }
 
 /*
- * Advances the fine wheel to `until`. Returns false if it has not got there, because the batch is
- * full.
+ * Advances the fine wheel to `until`. Returns false if it has not got there: the batch is full, or
+ * ready nodes must be given out first.
  */
 static TWI_WORKER_ONLY bool wheel_give(struct twi_wheel *fine, uint64_t until,
 				       struct twi_due_batch *batch)
@@ -275,7 +277,10 @@ static TWI_WORKER_ONLY void step_adapt(struct twi_fine *fine, uint64_t ticks)
 		fine->step_ticks = least(2 * ticks, fine->step_ticks_most);
 }
 
-/* Returns the tick at which the next step begins. No timeout in the slots is due before it. */
+/*
+ * Returns the tick after which the next step begins. No timeout in the slots is due at or before
+ * it.
+ */
 static TWI_WORKER_ONLY uint64_t step_begin(const struct twi_wheel *wheel, uint64_t limit)
 {
 	if (TWI_LIKELY(limit - wheel->now <= wheel->fine->step_ticks))

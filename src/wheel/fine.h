@@ -11,7 +11,7 @@
  * nanosecond. A node that is inserted after its step was taken goes there too. Run and fine wheel
  * are given out together, by deadline. All nodes in a slot of the fine wheel's lowest level have
  * the same deadline, so they are sorted as a list, by sequence number. If the run has nodes with
- * that deadline, these join the slot first.
+ * the same deadline, they are moved to that slot before the sort.
  *
  * An ordered wheel takes a step when all of the step's ticks are over. The wheel of a loop is open:
  * it also empties the slot of the present tick, and gives out those of its timeouts that are due by
@@ -23,7 +23,7 @@
  * nanoseconds after the epoch, so a timeout with the deadline k - 1 is due in it.
  *
  * The run holds a copy of each deadline. A node that was rescheduled to a later deadline is filed
- * again when the run reaches its copy.
+ * again when the run reaches the node's entry.
  */
 #ifndef TWI_WHEEL_FINE_H
 #define TWI_WHEEL_FINE_H

@@ -87,8 +87,8 @@ static TWI_WORKER_ONLY uint64_t next_occupied(const struct hashed_wheel *self, u
 	size_t number = twi_bitmap_next(self->occupied, self->slots, from);
 
 	/*
-	 * The search above may go beyond `until`, to the end of the bitmap. It must wrap around
-	 * only if the range does.
+	 * The search above may go beyond `until`, to the end of the bitmap. The search must wrap
+	 * around only if the range does.
 	 */
 	if (number == TWI_BITS_NONE && from + count > self->slots)
 		number = twi_bitmap_next(self->occupied, self->slots, 0);
@@ -129,9 +129,9 @@ static TWI_WORKER_ONLY bool slot_visit(struct hashed_wheel *self, uint64_t at, u
 
 /*
  * Catches up if the wheel is a revolution or more behind. Visits each slot once, and takes all its
- * timeouts that are due by the sweep's limit. Tick by tick, the wheel would visit each slot once
- * for every revolution that it has missed. If a timeout is inserted meanwhile and is due by the
- * limit, it becomes overdue, because the sweep may have passed its slot.
+ * timeouts that are due by the sweep's limit. If the wheel advanced tick by tick instead, it would
+ * visit each slot once for every revolution that it has missed. If a timeout is inserted meanwhile
+ * and is due by the limit, it becomes overdue, because the sweep may have passed its slot.
  */
 static TWI_WORKER_ONLY void sweep(struct hashed_wheel *self, struct twi_due_batch *batch)
 {
@@ -240,7 +240,7 @@ static TWI_WORKER_ONLY void hashed_drain(struct twi_wheel *wheel, struct twi_due
  * Returns the due tick by which an entry was filed. Used by the check. The entry holds only the low
  * half of that tick. If the low half of the node's due tick is the same, and no reschedule has
  * queued the node, returns the node's due tick. Otherwise returns the first tick from now on with
- * that low half.
+ * that low half, or the slot's earliest due tick if that is later.
  */
 static TWI_WORKER_ONLY uint64_t entry_filed(const struct hashed_wheel *self,
 					    const struct twi_slot *slot,

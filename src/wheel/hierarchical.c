@@ -9,8 +9,8 @@
  * Levels overlap. A level covers its next 256 slots, which is as far as four slots of the next
  * level. So if a timeout is placed in a slot of a higher level, that slot begins at least three
  * slot widths later. A crowded slot is emptied in slices, one per advance, and the first slice is
- * taken one slot width before the slot's time. So a near timeout waits for one slice at most. It
- * never waits for a million far timeouts, even if these are all due at one tick.
+ * taken one slot width before the slot's time. So a near timeout usually waits for one slice at
+ * most, and not for a million far timeouts that are all due at one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot; ticks without timeouts cost
  * nothing. next_due: O(levels).
@@ -114,7 +114,8 @@ static TWI_WORKER_ONLY bool crowded(const struct twi_slot *slot)
 
 /*
  * Returns the due tick by which an entry was filed. Its low half is in the entry, its high half is
- * that of the slot's begin. If the slot is wider than 2^32 ticks, returns the slot's begin.
+ * that of the slot's first tick. If the slot is wider than 2^32 ticks, returns the slot's first
+ * tick.
  */
 static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_entry *entry)
 {
@@ -126,8 +127,8 @@ static uint64_t entry_filed(unsigned level, uint64_t begin, const struct twi_ent
 /*
  * Returns the due tick by which a cascade files an entry again. Reads the node's deadline only if
  * the slot is wider than 2^32 ticks, or if the node was rescheduled. If the deadline became
- * earlier, returns the old tick: the node is also in the cancel queue, and reclaim will file it by
- * the new deadline.
+ * earlier, returns the old tick: the node was also pushed to the worker, and reclaim will file it
+ * by the new deadline.
  */
 static TWI_WORKER_ONLY uint64_t entry_due_tick(const struct hierarchical_wheel *self,
 					       unsigned level, uint64_t begin,
@@ -362,7 +363,7 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 
 	while ((next = next_event(self)) <= limit) {
 		/*
-		 * If a timeout is inserted before this tick is finished, it is overdue if it is due
+		 * A timeout that is inserted before this tick is finished is overdue if it is due
 		 * before `next`.
 		 */
 		now_set(self, next - 1);
@@ -376,8 +377,8 @@ static TWI_WORKER_ONLY void hierarchical_advance(struct twi_wheel *wheel, uint64
 }
 
 /*
- * Returns the tick at which the worker must work on a slot: because its first timeout is due, or
- * because it is crowded and must be emptied early.
+ * Returns the tick at which the worker must work on a slot: because the slot's first timeout is
+ * due, or because the slot is crowded and must be emptied early.
  */
 static TWI_WORKER_ONLY uint64_t slot_next(const struct hierarchical_wheel *self, unsigned number,
 					  uint64_t at)
@@ -400,7 +401,10 @@ static TWI_WORKER_ONLY uint64_t level_next(const struct hierarchical_wheel *self
 	if (first == TWI_TICK_NEVER)
 		return TWI_TICK_NEVER;
 	next = slot_next(self, number, first);
-	/* A crowded second slot may have to be emptied before the first one's time. */
+	/*
+	 * If the slot after the first is crowded, it may have to be emptied before the first one's
+	 * time.
+	 */
 	second = first + 1;
 	if (!twi_bitmap_test(level->occupied, (size_t)second & (SLOTS - 1)))
 		return next;
@@ -445,7 +449,8 @@ static TWI_WORKER_ONLY void hierarchical_drain(struct twi_wheel *wheel, struct t
 
 /*
  * Returns the due tick by which an entry was filed in a slot wider than 2^32 ticks. That is the
- * node's due tick if it lies in the slot, otherwise the slot's first tick. Used by the check.
+ * node's due tick if it lies in the slot and the node is not queued. Otherwise it is the slot's
+ * first tick, or the slot's earliest due tick if that is later. Used by the check.
  */
 static TWI_WORKER_ONLY uint64_t wide_filed(const struct hierarchical_wheel *self, unsigned number,
 					   uint64_t begin, const struct twi_slot *slot,

@@ -161,9 +161,9 @@ static void due_candidates(const struct twi_chunk *chunk, struct twi_slot_scan *
 }
 
 /*
- * Decides about an entry whose low half of the due tick looks due, although the node's deadline is
- * not. Returns true if the timeout is due 2^32 ticks later or more, so that its entry stays.
- * Returns false if the timeout was rescheduled, so that it must leave the slot.
+ * Decides about an entry that looks due by the low half of its due tick, although the node's
+ * deadline is not due. Returns true if the timeout is due 2^32 ticks later or more, so that its
+ * entry stays. Returns false if the timeout was rescheduled, so that it must leave the slot.
  */
 static TWI_COLD bool far_note(int64_t deadline_ns, uint32_t due, struct twi_slot_scan *scan)
 {
@@ -246,8 +246,8 @@ bool twi_slot_take_due(struct twi_slot *slot, struct twi_chunk_pool *pool,
 		if (set.count > 0) {
 			batch_add(batch, &set);
 			/*
-			 * The removal has moved entries from the slot's last chunk into this one,
-			 * so it must be searched once more.
+			 * The removal has moved entries from the slot's last chunk into this chunk,
+			 * so this chunk must be searched once more.
 			 */
 			if (!set_remove(slot, pool, chunk, &set))
 				continue;

@@ -75,7 +75,7 @@ struct twi_slot_scan {
 	int64_t before_ns; /* `limit` as a time: deadlines before it are due */
 	int64_t epoch_ns;
 	uint64_t tick_ns;
-	uint64_t earliest; /* entries that the search has left are not due before this tick */
+	uint64_t earliest; /* no entry that the search has left in the slot is due before this */
 };
 
 /*

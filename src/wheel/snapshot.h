@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts the timeouts of a wheel, for a snapshot of an engine (turn/snapshot.h): by level, by the
- * time until the deadline, and by slot. It visits every pending timeout and changes nothing.
+ * time until the deadline, and by slot. The count visits every pending timeout and changes nothing.
  *
  * [worker], like the wheel.
  */

@@ -2,9 +2,10 @@
 /*
  * Sorts the run: by an LSD radix sort with as many digits as the range of the deadlines needs, or
  * by insertion if there are few nodes. The nodes are scattered in memory, so each access to a node
- * is a cache miss. A sort accesses each node only twice, and these accesses are independent, so the
- * misses overlap. Afterwards equal deadlines are adjacent. If their sequence numbers are not in
- * order, these nodes are sorted by sequence number in the same way.
+ * is a cache miss. Therefore each node is accessed only twice, when it is added and when its place
+ * is set, and more often only if deadlines are equal. These accesses are independent, so the misses
+ * overlap. Afterwards equal deadlines are adjacent. If their sequence numbers are not in order,
+ * these nodes are sorted by sequence number in the same way.
  */
 #include "wheel/sorted.h"
 

@@ -79,7 +79,7 @@ twi_sorted_first(struct twi_sorted *sorted)
 
 /*
  * Counts a node that was given out or removed. After the last node, the array will be filled from
- * its begin again.
+ * its beginning again.
  */
 static inline TWI_WORKER_ONLY void twi_sorted_gone(struct twi_sorted *sorted)
 {

@@ -387,8 +387,8 @@ void twi_wheel_put_back(struct twi_wheel *wheel, struct twi_node **node, size_t 
 	}
 	wheel->count += count;
 	/*
-	 * If there are ready nodes already, they became ready together with these, so ready_before
-	 * stays valid.
+	 * If there are ready nodes already, they became ready together with the nodes that are put
+	 * back, so ready_before stays valid.
 	 */
 	if (wheel->ready == NULL)
 		wheel->ready_before = wheel->before;

@@ -91,15 +91,16 @@ struct twi_wheel {
 	/*
 	 * Timeouts for whose slot entry there was no memory, linked by ingress link and place
 	 * (list.h). The present advance has not looked at the timeouts in `unslotted` yet, and has
-	 * looked at those in `unslotted_seen`. It gives out the timeouts with deadlines before
-	 * unslotted_before.
+	 * looked at those in `unslotted_seen`. That advance gives out the timeouts with deadlines
+	 * before unslotted_before.
 	 */
 	struct twi_node *unslotted TWI_WORKER_FIELD;
 	struct twi_node *unslotted_seen TWI_WORKER_FIELD;
 	uint64_t unslotted_before TWI_WORKER_FIELD;
 	/*
 	 * In a wheel with an order: due nodes that will be given out next, in the list's order.
-	 * They were given out and put back, or they have the same deadline. Linked like unslotted.
+	 * Either they were given out and put back, or they all have the same deadline. Linked like
+	 * unslotted.
 	 */
 	struct twi_node *ready TWI_WORKER_FIELD;
 	/*
@@ -128,7 +129,7 @@ struct twi_wheel {
 	struct twi_node *rejected TWI_WORKER_FIELD;
 	struct twi_node *rejected_last TWI_WORKER_FIELD;
 	struct twi_node *rejected_after
-		TWI_WORKER_FIELD; /* the last rejected node of the batch, or NULL at its begin */
+		TWI_WORKER_FIELD; /* the batch's last rejected node, or NULL before the first */
 	uint64_t rejected_tick TWI_WORKER_FIELD;
 	/*
 	 * [const] Files a node whose due tick is not after `horizon`. Returns false if there is no
@@ -199,9 +200,9 @@ TWI_WORKER_ONLY void twi_wheel_later_in(struct twi_wheel *wheel);
 
 /*
  * Inserts a node that the advance up to `limit` gave out and that an executor rejected. The nodes
- * of a batch stay together; `rejected_after` is NULL at the begin of a batch. If the deadline of
- * the batch's first node is not after that of the first rejected node, the batch goes to the front,
- * otherwise to the end.
+ * of a batch stay together; `rejected_after` is NULL at the beginning of a batch. If the deadline
+ * of the batch's first node is not after that of the first rejected node, the batch goes to the
+ * front, otherwise to the end.
  */
 TWI_WORKER_ONLY void twi_wheel_insert_rejected(struct twi_wheel *wheel, struct twi_node *node,
 					       uint64_t limit);
@@ -332,8 +333,8 @@ TWI_WORKER_ONLY int64_t twi_wheel_due_before_ns(const struct twi_wheel *wheel, u
 TWI_WORKER_ONLY int64_t twi_wheel_needs_ns(const struct twi_wheel *wheel, int64_t deadline_ns);
 
 /*
- * Returns a node's due tick, which another thread may be changing, and in `*ret_word` a state word
- * that is not older than it. Used by the checks.
+ * Returns a node's due tick. Stores in `*ret_word` a state word that is not older than the deadline
+ * that was read. Another thread may be changing both. Used by the checks.
  */
 uint64_t twi_wheel_checked_tick(const struct twi_wheel *wheel, struct twi_node *node,
 				uint64_t *ret_word);

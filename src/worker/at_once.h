@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The deadline of a delay. A delay of 0 or less means the worker's next turn. The deadline is then
- * set to the last moment before the present tick. That tick's boundary has passed, so by the usual
- * rules the timeout is due, and the worker is woken.
+ * the last moment before the present tick. So it lies in a tick that is over, and by the usual
+ * rules the timeout is due and the worker is woken.
  *
  * Tick 0 is over when the engine is created (engine/create.c), so there is always a moment before
  * the present tick.

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A lane: one thread's queues to the worker. It has a ring for the timeouts that the thread
- * schedules, and for those that it has cancelled or made earlier in the wheel. It has two link
- * queues for when the ring is full, and the thread's counters.
+ * schedules, and for those in the wheel that it has cancelled or rescheduled to an earlier
+ * deadline. Two link queues are used while the ring is full or missing. The lane also has the
+ * thread's counters.
  *
  * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts. The
  * lanes with low numbers (near) lie in the engine. The lanes with higher numbers (far) lie in
  * blocks that are made on demand (ingress/far.h). Threads without a number share lane 63. So do
- * threads that got no memory for a lane. That lane has no ring, because a ring has one producer,
- * and its counters need locked additions. The first push to a lane makes its ring. If there is no
- * memory for it, the lane uses its link queues from then on.
+ * threads that got no memory for a lane. Lane 63 has no ring, because a ring has one producer, and
+ * the counters of that lane need locked additions. In every other lane the first push makes the
+ * ring. If there is no memory for it, the lane uses its link queues from then on.
  *
  * Entries in the ring and in the queues have no order between them. None is needed, because the
  * state word decides about a cancel, and the deadline decides when a timeout is due.
@@ -40,7 +41,7 @@ struct twi_lane {
 	_Atomic uint64_t ended_count;       /* [producer E90] every cancel, in any state */
 	_Atomic uint64_t rescheduled_count; /* [producer] */
 	uint32_t number;                    /* [const] the lane's number; the shared lane has 63 */
-	_Atomic bool known;    /* [producer E15] the lane's bit was set, before its first push */
+	_Atomic bool known;    /* [producer E15] the lane's bit was set, before the first push */
 	_Atomic bool unfenced; /* [worker E8] pushes need no fence; the mark is never removed */
 	bool joined;           /* [producer] the first push has set the lane up */
 	/* The producers' cache line, used if there is no ring or the ring is full. */
@@ -55,7 +56,7 @@ struct twi_lane {
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
-	bool links_first; /* [worker] the link queues are read before the ring the next time */
+	bool links_first; /* [worker] the next batch reads the link queues before the ring */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
@@ -71,8 +72,8 @@ enum { TWI_FAR_PAGES = 10 };
 /* A block of lanes with consecutive numbers. */
 struct twi_lane_block {
 	/*
-	 * A bit for each lane that the worker looks at. The worker clears the bit of a far lane if
-	 * nothing was pushed for some time (ingress/rest.h).
+	 * A bit for each lane that the worker looks at. The worker may clear the bit of a far lane
+	 * that is idle before a sleep (ingress/rest.h).
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t used; /* [atomic E8] */
 	struct twi_lane lane[TWI_LANES];
@@ -98,9 +99,9 @@ static inline void twi_lane_count(const struct twi_lane *lane, _Atomic uint64_t 
 }
 
 /*
- * Adds to one half of a pair. The caller must be its only writer. Returns the new count. E90:
- * readers see begins and ends in the order in which the writer counted them. With an end they see
- * everything that the writer counted before it.
+ * Adds to one half of a pair. The caller must be the only writer of that half. Returns the new
+ * count. E90: readers see schedules and ends in the order in which the writer counted them. With an
+ * end they see everything that the writer counted before it.
  */
 static inline uint64_t twi_half_count(_Atomic uint64_t *half, uint64_t more)
 {
@@ -135,7 +136,7 @@ static inline void twi_lane_end_count(struct twi_lane *lane, uint64_t count)
 /*
  * Counts cancels of one kind, in its counter `kind` and in ended_count. `kind` must be raised
  * first, because readers subtract it from ended_count. Returns the new count of `kind`. RELAXED: as
- * in twi_lane_count; the count of the end publishes this one.
+ * in twi_lane_count; the addition to ended_count publishes this count.
  */
 static inline uint64_t twi_lane_end_count_as(struct twi_lane *lane, _Atomic uint64_t *kind,
 					     uint64_t count)

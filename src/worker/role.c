@@ -12,8 +12,8 @@
 bool twi_worker_open(const struct twi_worker *worker)
 {
 	/*
-	 * E8: one of these loads is the last look before a sleep. E12: acquires the hook that stop
-	 * has stored.
+	 * E8: this load is also part of the last look before a sleep. E12: acquires the hook that
+	 * stop has stored.
 	 */
 	return twi_state_accepts(twi_load_seq_cst(&worker->state)) &&
 	       worker->fork_epoch == twi_fork_epoch;
@@ -93,8 +93,8 @@ TWI_WORKER_UNCHECKED void twi_worker_died(struct twi_worker *worker)
 		thread->worker = worker->outer;
 	twi_worker_disown(worker);
 	/*
-	 * E10: a thread that finishes the engine now waits for a grace period, and so for this
-	 * thread's last access.
+	 * E10: if another thread finishes the engine from here on, it waits for a grace period, and
+	 * so for this thread's last access.
 	 */
 	twi_rcu_enter();
 	/* RELAXED: a first guess that the compare-and-swap verifies. */

@@ -35,7 +35,7 @@ struct twi_run {
 	/* how late the run began; set only if the engine has a bound on lateness */
 	int64_t late_by_ns;
 	int64_t begin_ns; /* when the run began; set only if the run is timed or measured */
-	uint8_t marks;    /* bits TWI_RUN_… */
+	uint8_t marks;    /* bits TWI_RUN_* */
 };
 
 /* Returns whether the engine accepts timeouts (STARTING, RUNNING), and belongs to this process. */

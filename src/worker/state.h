@@ -4,6 +4,7 @@
  * are its changes, and which thread makes them:
  *
  *     NEW       -> STARTING           start: the winner of the compare-and-swap makes the thread
+ *                                     (in loop mode there is none)
  *     STALLED   -> STARTING           start again after a failure
  *     STARTING  -> RUNNING            the worker, when it begins
  *     STARTING  -> STALLED            start, when the thread cannot be made
@@ -23,7 +24,7 @@
  *     STOPPING  -> ORPHAN             the worker's thread ends inside a hand-back; or the stop that
  *                                     has adopted the engine runs out of time
  *     ORPHAN    -> STOPPING           a stop takes over: makes a thread, or finishes itself
- *     STOPPING  -> STOPPED            the finisher; its last touch of the engine
+ *     STOPPING  -> STOPPED            the finisher; its last access to the engine
  *
  * A schedule is accepted only in STARTING and RUNNING. The caller checks the state inside a
  * read-side section, or while it is present (thread/presence.h).

@@ -15,8 +15,8 @@ void twi_flush_notify(struct twi_worker *worker)
 }
 
 /*
- * Serves the tickets up to `ticket`. A function of its own, so that a turn without tickets needs no
- * stack frame.
+ * Serves the tickets up to `ticket`. This is a function of its own, so that a turn without tickets
+ * needs no stack frame.
  */
 static TWI_NOINLINE void ticket_serve(struct twi_worker *worker, uint32_t ticket)
 {

@@ -9,7 +9,7 @@
 
 /* Why a sleep ended. */
 enum twi_wake {
-	/* The worker's sleep has lasted until the time that it had chosen. */
+	/* The worker has slept until the time that it had chosen. */
 	TWI_WAKE_DEADLINE = 0,
 	/*
 	 * Another thread has scheduled, rescheduled or cancelled a timeout, and the worker was

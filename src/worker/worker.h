@@ -56,7 +56,7 @@ struct twi_worker {
 	_Atomic uint32_t in_flight; /* [atomic] dispatched timeouts that have not ended; a futex */
 	_Atomic(struct twi_snapshot *) snapshot; /* [atomic E71] the asking thread's place */
 	_Atomic uint64_t early_reported; /* [atomic] the greatest cancelled_early that was read */
-	_Atomic uint64_t cancelled_sum;  /* [atomic] rough sum of all lanes (ingress/pressure.c) */
+	_Atomic uint64_t cancelled_sum; /* [atomic] rough sum of all cancels (ingress/pressure.c) */
 
 	/* Only the worker uses most of these fields. */
 	TWI_CACHE_ALIGNED struct twi_wheel *wheel TWI_WORKER_FIELD; /* [worker] */
@@ -66,7 +66,7 @@ struct twi_worker {
 	uint32_t first_lane TWI_WORKER_FIELD; /* [worker] the next batch begins here */
 	_Atomic uint32_t lanes_seen;          /* [worker] lanes in use, at the last batch */
 	bool unfenced TWI_WORKER_FIELD;       /* [worker] some lane pushes without a fence */
-	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] first deadline of recent cancels */
+	int64_t given_up_ns TWI_WORKER_FIELD; /* [worker] least deadline of recent cancels */
 	const struct tw_allocator *allocator; /* [const] */
 	_Atomic uint32_t marks;               /* [atomic] bits of mark.h */
 	uint32_t check;                       /* [const] enum tw_check */
@@ -85,7 +85,7 @@ struct twi_worker {
 	struct twi_watch *watch;              /* [const] NULL if slow runs are not watched */
 	struct twi_measure *measure;          /* [const] NULL if runs are not measured */
 	bool runs_checked;                    /* [const] runs are timed, measured or reported */
-	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough begin of the next run */
+	int64_t run_from_ns TWI_WORKER_FIELD; /* [worker] rough start of the next run */
 	int64_t due_before_ns TWI_WORKER_FIELD;   /* [worker] the batch is due before this */
 	uint64_t due_limit TWI_WORKER_FIELD;      /* [worker] the last tick of the batch */
 	size_t due_at TWI_WORKER_FIELD;           /* [worker] the next in `due` to expire */
@@ -101,13 +101,13 @@ struct twi_worker {
 	unsigned poll_left TWI_WORKER_FIELD;      /* [worker] enum twi_left of the last poll */
 	bool sleep_published TWI_WORKER_FIELD;    /* [worker] loop mode: sleep is published */
 	bool polls_follow TWI_WORKER_FIELD;       /* [worker] loop mode: another poll follows */
-	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be seen too late */
+	bool barrier_failed TWI_WORKER_FIELD;     /* [worker] a push may be hidden (sleep.c) */
 	uint32_t fresh_count TWI_WORKER_FIELD;    /* [worker] nodes and holes in `fresh` */
 	struct twi_node *fresh[TWI_FRESH_MAX] TWI_WORKER_FIELD; /* [worker] fresh.h */
 	size_t dispatched_at TWI_WORKER_FIELD;    /* [worker] the next one not accepted yet */
 	size_t dispatched_count TWI_WORKER_FIELD; /* [worker] */
 	_Atomic(struct twi_wall *) wall;          /* [handoff E110] NULL if no date was ever used */
-	/* The timeouts that the hook is not offered lie at the end of `dispatched`, downwards. */
+	/* Timeouts that are not offered to the hook fill `dispatched` from its end downwards. */
 	size_t inlined_at TWI_WORKER_FIELD;    /* [worker] the next of them to run */
 	size_t inlined_count TWI_WORKER_FIELD; /* [worker] */
 	tw_unexpired_hook *on_unexpired;       /* [handoff E12] */
@@ -133,14 +133,14 @@ struct twi_worker {
 	_Atomic int64_t latest_ns;                    /* [worker] */
 	_Atomic uint64_t executor_rejected_count;     /* [worker] */
 	_Atomic uint64_t dropped_count;               /* [worker] */
-	_Atomic uint64_t late_count;                  /* [atomic] added by any running thread */
+	_Atomic uint64_t late_count;                  /* [atomic] any running thread adds */
 	_Atomic uint64_t periodic_run_count;          /* [worker] */
-	_Atomic uint64_t chain_expired_count;         /* [atomic] added by any running thread */
+	_Atomic uint64_t chain_expired_count;         /* [atomic] any running thread adds */
 	struct twi_node *due[TWI_DUE_BATCH];          /* [worker] */
 	struct tw_due dispatched[TWI_DUE_BATCH];      /* [worker] */
 
 	_Atomic(struct twi_lane_block *) far[TWI_FAR_PAGES]; /* [atomic E130] see ingress/far.h */
-	struct twi_lane_block near;                          /* the lanes of near numbers */
+	struct twi_lane_block near;                          /* the near lanes */
 };
 
 _Static_assert(offsetof(struct twi_worker, direct_cancelled_count) ==
