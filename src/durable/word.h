@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state word of a timer in memory. One compare-and-swap decides each race about it.
+ * The state word of a timer in memory. A compare-and-swap of the word decides each race for the
+ * timer.
  *
  *     bits 63..16 hold count | 10..8 result | bit 7 confirmed | bit 6 due | bit 5 queued |
  *     bits 4..3 place | bits 2..0 state
