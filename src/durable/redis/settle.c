@@ -87,8 +87,8 @@ int twi_redis_refused(struct twi_redis *store, int error)
 int twi_redis_softened(struct twi_redis *store, int error)
 {
 	/*
-	 * Makes a pause, because a server that answers with an error should not be asked each
-	 * millisecond.
+	 * Postpones the next try, because a server that answers with an error should not be asked
+	 * each millisecond.
 	 */
 	if (twi_redis_passes(error) && store->link.statements != NULL) {
 		twi_redis_link_close(&store->link);
