@@ -130,7 +130,7 @@ int twi_tool_redis_dead(struct twi_tool_redis *redis, const struct twi_tool_outp
 }
 
 /*
- * Prints a timer, or its dead letter, from the rows that rows.lua has found. Returns -ENOENT if
+ * Prints a timer or a dead letter from the reply of rows.lua or find_key.lua. Returns -ENOENT if
  * there is neither.
  */
 static int found_print(struct listing *listing, const char *serial, redisReply *const *found,
