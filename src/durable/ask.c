@@ -6,9 +6,9 @@
  *
  * While a callback holds a timer, the timer can be neither moved nor cancelled. Then the request,
  * and all items behind it, wait for the next step. So the items keep their order, and no flush
- * overtakes them. If an earlier request of the same batch moves a timer, this thread holds it, and
- * may move it again or cancel it. A request that needs a server waits in the same way if the server
- * cannot be reached.
+ * overtakes them. If an earlier request of the same batch moves a timer, this thread holds the
+ * timer, and may move it again or cancel it. A request that needs a server waits in the same way if
+ * the server cannot be reached.
  */
 #include "durable/ask.h"
 
@@ -56,8 +56,8 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 }
 
 /*
- * Ends a timer that this batch moves. Returns false if the batch does not move it. Also prevents
- * that settling the MOVE arms the timer again. Otherwise the timer could run before its DELETE is
+ * Ends a timer that this batch moves. Returns false if the batch does not move it. Then the
+ * settling of the MOVE does not arm the timer. Otherwise the timer could run before its DELETE is
  * settled, although the store no longer has it.
  */
 static bool moving_revoke(struct twi_durable_timer *timer)

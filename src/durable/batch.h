@@ -13,8 +13,9 @@ struct twi_batch *twi_batch_create(uint32_t most);
 void twi_batch_destroy(struct twi_batch *batch);
 
 /*
- * Returns whether one more item may not fit: it may need two operations and one acknowledgement. In
- * a shared set, also returns true if the batch has as many bytes as a server may get at once.
+ * Returns whether one more item may not fit. An item needs up to two operations and one
+ * acknowledgement. In a shared set, also returns true if the batch has as many bytes as a server
+ * may get at once.
  */
 bool twi_batch_full(const struct tw_durable *set);
 

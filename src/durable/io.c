@@ -212,7 +212,10 @@ static void sleep_until_work(struct tw_durable *set)
 	if (twi_load_relaxed(&set->closing) != 0)
 		wait_ns = LIMBO_NS;
 	twi_stage_sleep(set, TWI_ASLEEP_IDLE, wait_ns);
-	/* RELAXED: if a timer is staged at this moment, a later step opens the window for it. */
+	/*
+	 * RELAXED: if this load misses a timer that is staged at this moment, a later call finds
+	 * it.
+	 */
 	if (set->options.window_ns != 0 && twi_load_relaxed(&set->staged_bytes) != 0)
 		twi_stage_sleep(set, TWI_ASLEEP_WINDOW, (int64_t)set->options.window_ns);
 }

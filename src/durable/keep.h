@@ -33,7 +33,10 @@ void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer);
  */
 void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* Puts a due timer behind the others that wait for their kind, or for the set. */
+/*
+ * Appends a due timer to the list `on`: PARKED if it waits for its kind, HELD if it waits for the
+ * set.
+ */
 void twi_keep_park(struct tw_durable *set, struct twi_durable_timer *timer, enum twi_list on);
 /* Arms the first timers that wait for a kind, as many as may run. */
 void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind);
@@ -54,8 +57,8 @@ void twi_keep_rearm_all(struct tw_durable *set);
 /* Takes the waiting timers that an earlier session has claimed out of memory. */
 void twi_keep_drop_stale(struct tw_durable *set);
 /*
- * Passes timers that still wait although their start was stored to `ret`: at most `max` in one
- * call. Returns how many. Over all calls, each timer is passed once.
+ * Finds timers that still wait although their start was stored. Writes at most `max` of them to
+ * `ret`, and returns how many. No timer is found by more than one call.
  */
 size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
 /* Frees a timer that no other thread can reach. The timer may be NULL. Any thread may call this. */

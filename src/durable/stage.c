@@ -115,7 +115,7 @@ void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 
 /*
  * RELAXED, the load and the swap of `serial_next`: a thread that sees the new end also sees the new
- * `serial_next`, so its swap of the old one fails.
+ * `serial_next`. So its swap fails if it has loaded the old one.
  */
 bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first)
 {
@@ -163,10 +163,7 @@ bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (twi_load_relaxed(slot) != NULL)
 		return false;
 	timer->slotted = true;
-	/*
-	 * E102: publishes the timer to other threads that have its id. The swap of the slot orders
-	 * them, however they got the id.
-	 */
+	/* E102: publishes the timer to threads that look its id up, however they got the id. */
 	if (twi_cas_release(slot, &none, timer))
 		return true;
 	timer->slotted = false;

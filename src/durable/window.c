@@ -81,7 +81,10 @@ static void step_judge(struct tw_durable *set)
 	twi_keep_unhold(set);
 }
 
-/* Returns whether a clock has stepped against the engine's, and stores its new distance. */
+/*
+ * Returns whether a clock has stepped, compared with the engine's clock. Records the new distance
+ * of the two.
+ */
 static bool stepped(struct tw_durable *set, struct twi_axis *axis)
 {
 	int64_t change_ns = axis->now_ns - set->engine_ns - axis->offset_ns;

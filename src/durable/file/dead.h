@@ -32,8 +32,8 @@ int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_d
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max);
 /*
- * Passes at most `most` dead letters whose ids follow `after` to `give`. An `after` of zeros means:
- * from the first.
+ * Passes dead letters to `give` in the order of their ids, at most `most`. Begins after the id
+ * `after`, or at the first dead letter if `after` is zeros.
  */
 int twi_dead_list(struct twi_timers *timers, struct tw_durable_id after, size_t most,
 		  tw_durable_give *give, void *to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An open store in a file, and the state after a failure.
+ * An open store in a file.
  *
  * Only one thread may use the store at a time. Each commit is one transaction of SQLite. Either it
  * is done, or it is refused as a whole (-EAGAIN, -ENOSPC), or its outcome is unknown. If the

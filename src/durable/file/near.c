@@ -102,8 +102,9 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
 			/*
-			 * Loads of other kinds may not have reached this mark. The plan loses it
-			 * here, so they must not use the plan any more.
+			 * A load of other kinds may not have reached this mark, which the plan
+			 * loses here. So the plan now begins behind the mark, and that load must
+			 * make a new plan.
 			 */
 			twi_plan_pass(plan, mark);
 		twi_plan_pop(plan);

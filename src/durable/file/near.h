@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loads timers in the order of their deadlines. The rows of a bucket are sorted by serial, not by
- * deadline, so that new rows are neighbours. So a load first reads all deadlines of the bucket (0.1
- * µs each). It keeps the earliest in a plan (plan.h), from which later loads continue. Then it
- * reads up to 10,000 rows in the order of the file, and passes them to the caller in the order of
- * deadlines, and so on.
+ * deadline, so that new rows lie next to each other. So a load first reads all deadlines of the
+ * bucket (0.1 µs each). It keeps the earliest in a plan (plan.h), from which later loads continue.
+ * Then it handles the rows in pieces of up to 10,000: it reads a piece in the order of the file,
+ * and passes the rows to the caller in the order of deadlines.
  */
 #ifndef TWI_DURABLE_FILE_NEAR_H
 #define TWI_DURABLE_FILE_NEAR_H

@@ -53,8 +53,8 @@ int twi_mark_compare(const void *one, const void *other);
 struct twi_plan *twi_plan_find(struct twi_plans *plans, int64_t bucket,
 			       const struct twi_mark *after);
 /*
- * Begins a plan of the bucket's timers behind `after`. It takes a free place, or replaces the plan
- * that was not used last. Returns NULL if there is no memory.
+ * Begins a plan of the bucket's timers behind `after`. The new plan takes a free place, or replaces
+ * the plan that was not used last. Returns NULL if there is no memory.
  */
 struct twi_plan *twi_plan_begin(struct twi_plans *plans, int64_t bucket,
 				const struct twi_mark *after);

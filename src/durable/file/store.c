@@ -116,7 +116,7 @@ static int file_reserve(void *to, uint64_t count, uint64_t *ret_first)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
-/* Returns false for an operation that SQLite's tables or the tables of kinds cannot represent. */
+/* Returns false for an operation that the file cannot represent: with a wrong serial or kind. */
 static bool sound(const struct store *store, const struct tw_durable_op *op)
 {
 	if (op->row.id.serial == 0 || op->row.id.serial > INT64_MAX)
@@ -190,7 +190,7 @@ static int file_near(void *to, const struct tw_durable_row *after, int64_t until
 	return file_near_kinds(to, NULL, after, until_ns, max, give, give_to);
 }
 
-/* Passes a row that was found to `give`, if its kind is known. */
+/* If a row was found and its kind is known, passes it to `give`. */
 static int found(struct store *store, int result, const struct tw_durable_row *row,
 		 tw_durable_give *give, void *to)
 {

@@ -431,7 +431,7 @@ int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id)
 	return result < 0 ? result : 1;
 }
 
-/* Finds the last serial of the oldest slice. */
+/* Finds the greatest serial of the slice of the inbox with the lowest serials. */
 static int slice_end(struct twi_timers *timers, int64_t *ret)
 {
 	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_SLICE);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fresh timers: scheduled, and not seen by the I/O thread yet. Only the entry of its serial has a
- * pointer to a fresh timer. One swap of the entry decides between a canceller and the I/O thread.
- * If the canceller wins, it frees the timer at once, and the I/O thread never touches it.
+ * Fresh timers: scheduled, and not taken by the I/O thread yet. The only pointer to a fresh timer
+ * is in the entry of the timer's serial. One swap of the entry decides between a canceller and the
+ * I/O thread. If the canceller wins, it frees the timer at once, and the I/O thread never touches
+ * it.
  *
  * A chunk is up to 64 consecutive serials with their entries. A scheduling thread takes a chunk for
  * its lane and pushes the chunk to the I/O thread, before any of the chunk's serials gets a timer.
