@@ -18,7 +18,7 @@
 #include <tickwheel/fork.h>
 
 #if TWI_TSAN
-/* The address that stands for the hash table's own edges, which ThreadSanitizer does not see. */
+/* The address that stands for the hash table's own edges, which ThreadSanitizer does not know. */
 static char hash_edge;
 #define HASH_RELEASE() __tsan_release(&hash_edge)
 #define HASH_ACQUIRE() __tsan_acquire(&hash_edge)
@@ -109,13 +109,13 @@ void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 	/* RELAXED: the store of serial_end below publishes this one. */
 	if (first != 0)
 		twi_store_relaxed(&set->serial_next, first);
-	/* E107: a thread that sees the new end also sees the new `serial_next`. */
+	/* E107: a thread that reads the new end also reads the new `serial_next`. */
 	twi_store_release(&set->serial_end, end);
 }
 
 /*
- * RELAXED, the load and the swap of `serial_next`: a thread that sees the new end also sees the new
- * `serial_next`. So its swap fails if it has loaded the old one.
+ * RELAXED, the load and the swap of `serial_next`: a thread that reads the new end also reads the
+ * new `serial_next`. So its swap fails if it has loaded the old one.
  */
 bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first)
 {

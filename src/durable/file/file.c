@@ -15,7 +15,7 @@ enum {
 	RESERVE_BYTES = 2 * TWI_LOG_PAGES * 4096,
 };
 
-/* How far the highest time in the file may be behind the highest time that was seen. */
+/* How far the highest time in the file may be behind the highest time of all commits. */
 #define BEHIND_NS INT64_C(1000000000)
 
 /* Writes the record of the file in a transaction of its own. */

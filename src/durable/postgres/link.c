@@ -162,9 +162,9 @@ int twi_link_open(struct twi_link *link)
 
 /*
  * Records how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
- * the request and the reply, so there is a least and a greatest possible distance. The least one is
- * used, so that no timer is early. It is kept as long as later replies do not contradict it, so
- * that slow replies do not change it.
+ * the request and the reply, so there is a least and a greatest possible distance. This function
+ * records the least one, so that no timer is early. It replaces the recorded distance only if a
+ * reply contradicts it. So slow replies do not change it.
  */
 static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns, int64_t got_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out what became of a batch whose reply was lost.
+ * Finds out whether a batch was committed although its reply was lost.
  *
  * The query (batch_look) locks the session's row, so a transaction that is under way in the server
  * ends first. But another request may still be on its way, over a connection that was given up. So

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-	BYTES_MAX = 4 << 20, /* the most bytes that the payloads of a part have together */
+	BYTES_MAX = 4 << 20, /* a part ends when its payloads have this many bytes */
 	OUTCOME_BYTES = 20,
 	FLAG_OWN = 1,
 	FLAG_MINE = 2,

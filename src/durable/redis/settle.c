@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out what became of batches whose replies were lost.
+ * Finds out which batches were done although their replies were lost.
  *
  * A request may still be on its way to the server, over a connection that was given up. So a batch
  * that was not done is sent again under the same number, and the server refuses the later of the

@@ -98,8 +98,8 @@ static int change_file(struct twi_tool_file *file, const char *path, const struc
 	if (result == 0)
 		result = change_any(file, &store, wanted);
 	/*
-	 * If the last process crashed, the next one must still learn that. So this close does not
-	 * mark the file as clean then.
+	 * If the last process crashed, the next one must still learn that. So this close marks the
+	 * file as clean only if it was clean before.
 	 */
 	if (store.store != NULL)
 		store.ops->close(store.store, opened.clean != 0);

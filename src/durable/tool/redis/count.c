@@ -93,8 +93,9 @@ static int64_t hour_begin(int64_t hour)
 }
 
 /*
- * Counts the free timers of a kind from `from_ns` to before `to_ns`. Sets `*ret_next` to the hour
- * of the first free timer from `to_ns` on. Returns 1 if there is none, 0, or an error.
+ * Counts the free timers of a kind that are due from `from_ns` on, but before `to_ns`. Sets
+ * `*ret_next` to the hour of the first free timer that is due at `to_ns` or later. Returns 1 if
+ * there is no such timer, 0 if there is one, or an error.
  */
 static int hour_count(struct twi_tool_redis *redis, uint32_t kind, int64_t from_ns, int64_t to_ns,
 		      uint64_t *ret_count, int64_t *ret_next)

@@ -32,7 +32,7 @@ struct twi_tool_redis {
 	struct twi_redis store; /* kinds have the same numbers here as in the server */
 	struct twi_tool_kinds kinds;
 	bool all;        /* timers of all kinds are wanted */
-	uint64_t serial; /* the first serial that was not assigned when the program connected */
+	uint64_t serial; /* the first serial that was not reserved when the program connected */
 	char *texts[TWI_TOOL_REDIS_LINES_COUNT];
 };
 
