@@ -7,9 +7,9 @@
  *     bits 4..3 place | bits 2..0 state
  *
  * Places: STAGED (pushed, and not taken by the I/O thread), TAKEN (in a commit), KEPT (in the
- * store). Only the I/O thread changes the place. `due`: the timer was due but did not run, so the
- * I/O thread decides about it. `confirmed`: the store has the start of the next run. `queued`: see
- * below.
+ * store). Only the I/O thread changes the place. `due`: the I/O thread must decide about the timer,
+ * because its callback did not run it. `confirmed`: the store has the start of the next run.
+ * `queued`: see below.
  *
  *     from      to        by                         when
  *     WAITING   HELD      the engine's callback,     the holder alone looks at the deadline, and

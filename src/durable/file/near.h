@@ -2,7 +2,7 @@
 /*
  * Loads timers in the order of their deadlines. The rows of a bucket are sorted by serial, not by
  * deadline, so that new rows lie next to each other. So a load first reads all deadlines of the
- * bucket (0.1 µs each). It keeps the earliest in a plan (plan.h), from which later loads continue.
+ * bucket (0.1 us each). It keeps the earliest in a plan (plan.h), from which later loads continue.
  * Then it handles the rows in pieces of up to 10,000: it reads a piece in the order of the file,
  * and passes the rows to the caller in the order of deadlines.
  */
