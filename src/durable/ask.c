@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] Requests. A change becomes an operation of the batch, with its acknowledgement. A question,
- * and a cancel by key, must see the changes before it, so the batch is committed first.
+ * [io] Requests. A change becomes an operation of the batch, with its acknowledgement. The answer
+ * to a question, and a cancel by key, must include all earlier changes, so the batch is committed
+ * first.
  *
  * While a callback holds a timer, the timer can be neither moved nor cancelled. Then the request,
  * and all items behind it, wait for the next step. So the items keep their order, and no flush
- * overtakes them. If an earlier request of the same batch moves a timer, this thread holds it, and
- * may move it again or cancel it. A request that needs a server waits in the same way if the server
- * cannot be reached.
+ * overtakes them. If an earlier request of the same batch moves a timer, this thread holds the
+ * timer, and may move it again or cancel it. A request that needs a server waits in the same way if
+ * the server cannot be reached.
  */
 #include "durable/ask.h"
 
@@ -55,8 +56,8 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 }
 
 /*
- * Ends a timer that this batch moves. Returns false if the batch does not move it. When the MOVE is
- * settled, it must not arm the timer any more. Otherwise the timer could run before its DELETE is
+ * Ends a timer that this batch moves. Returns false if the batch does not move it. Then the
+ * settling of the MOVE does not arm the timer. Otherwise the timer could run before its DELETE is
  * settled, although the store no longer has it.
  */
 static bool moving_revoke(struct twi_durable_timer *timer)
@@ -151,9 +152,9 @@ static int found_take(void *to, const struct tw_durable_row *row)
 
 /*
  * Returns whether a request must wait because the server of a shared store cannot be reached. If
- * the server answers other requests, this request fails after some tries: the server cannot do it.
- * No request waits if the set closes or its caller has left. RELAXED, both: a later step looks at
- * these flags again.
+ * there is a session, the request waits only for TRIES steps, because the server may be unable to
+ * execute this one request. No request waits if the set closes, or if the request's caller has
+ * left. RELAXED, both: a later step looks at these flags again.
  */
 static bool later(struct tw_durable *set, struct twi_request *request, int error)
 {

@@ -8,9 +8,9 @@
 struct twi_request;
 
 /*
- * Takes over a request. If `failed`, the store must not be called. Returns false if a callback
- * holds the timer or the server cannot be reached. Then the caller keeps the request for the next
- * step.
+ * Takes over a request. If `failed`, the set has failed, and the request ends with an error without
+ * a call of the store. Returns false if a callback holds the timer or the server cannot be reached.
+ * Then the caller keeps the request for the next step.
  */
 bool twi_ask(struct tw_durable *set, struct twi_request *request, bool failed);
 /* Wakes the callers that wait for a flush. Called after a commit. */

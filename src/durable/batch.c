@@ -3,8 +3,8 @@
  * [io] One transaction. The acknowledgements follow the commit, in the order of the operations.
  *
  * If the store has no space, the new timers are taken out of the batch and refused. The rest is
- * committed, so that timers can still end. After any other failure the set fails: the store may
- * have the batch or not, and a later batch could be lost with it.
+ * committed, so that timers can still end. After any other failure the set fails: the store may or
+ * may not have the batch. If it loses this batch, it could lose every later batch, too.
  */
 #include "durable/batch.h"
 
@@ -26,8 +26,8 @@ enum {
 	ITEM_OPS_MAX = 2,
 	ABSORBED_AT_ONCE = 256,
 	/*
-	 * A batch for a server is committed when its keys and payloads have this many bytes. Its
-	 * last timer may exceed them. The bound is low, because the server must store a batch
+	 * A batch for a server is committed when its keys and payloads have this many bytes. The
+	 * last timer may make it larger. The bound is low, because the server must store a batch
 	 * within a quarter of a session's time.
 	 */
 	SHARED_BYTES = 4 << 20,
@@ -200,8 +200,8 @@ static int error_of(const struct tw_durable *set, enum tw_durable_state state)
 }
 
 /*
- * RELAXED, all: the I/O thread alone changes state and conditions; other threads act on them sooner
- * or later.
+ * RELAXED, all: only the I/O thread changes the state and the conditions; other threads may act on
+ * them later.
  */
 void twi_set_condition(struct tw_durable *set, enum twi_condition condition, bool holds)
 {
@@ -346,7 +346,7 @@ static void stored_note(struct tw_durable *set, int64_t begin_ns)
 	set->axes[TWI_AXIS_ELAPSED].stored_ns = twi_durable_elapsed_ns(set);
 }
 
-/* Handles a commit during which the session ended: the store may have the batch or not. */
+/* Handles a commit during which the session ended: the store may or may not have the batch. */
 static void lose_all(struct tw_durable *set)
 {
 	struct twi_batch *batch = set->batch;

@@ -13,8 +13,9 @@ struct twi_batch *twi_batch_create(uint32_t most);
 void twi_batch_destroy(struct twi_batch *batch);
 
 /*
- * Returns whether one more item may not fit: it may need two operations and one acknowledgement. In
- * a shared set, also returns true if the batch has as many bytes as a server may get at once.
+ * Returns whether one more item may not fit. An item needs up to two operations and one
+ * acknowledgement. In a shared set, also returns true if the batch has as many bytes as a server
+ * may get at once.
  */
 bool twi_batch_full(const struct tw_durable *set);
 
@@ -22,7 +23,7 @@ bool twi_batch_full(const struct tw_durable *set);
 struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_type type,
 				    struct tw_durable_id id, struct twi_durable_timer *timer);
 /*
- * Adds the session that has claimed the timer to the last operation. The timer must be in memory. A
+ * Adds to the last operation the session that has claimed the timer. The timer must be in memory. A
  * shared store refuses the operation if the claim is no longer valid. `own`: the operation ends a
  * run of this set.
  */
@@ -36,8 +37,9 @@ void twi_batch_ack_only(struct tw_durable *set, struct tw_durable_id id, void *c
 			int status);
 
 /*
- * Adds the acknowledgement of a fresh timer that was absorbed. It is given by
- * twi_batch_absorbed_tell, without a commit. If many are added, this function calls that one.
+ * Adds the acknowledgement of a fresh timer that was absorbed. twi_batch_absorbed_tell passes these
+ * acknowledgements to the hook, without a commit. If there are many, twi_batch_absorbed calls
+ * twi_batch_absorbed_tell itself.
  */
 void twi_batch_absorbed(struct tw_durable *set, struct tw_durable_id id, void *context);
 void twi_batch_absorbed_tell(struct tw_durable *set);

@@ -4,9 +4,9 @@
  * kinds.
  *
  * A cancel of a timer in memory is one swap of its word. If the timer was STAGED, the swap is
- * enough: the I/O thread will find the timer ended, and the store never sees it. Otherwise a
- * request follows, which deletes it from the store. The request is made before the swap, so that no
- * memory can be missing after it.
+ * enough: the I/O thread will find the timer ended, and the store never gets it. Otherwise a
+ * request follows, which deletes the timer from the store. The memory of the request is allocated
+ * before the swap, so the call cannot fail after the swap.
  */
 #include "durable/fresh/table.h"
 #include "durable/request.h"
@@ -90,7 +90,7 @@ static int late_outcome(const struct revoked *revoked)
 	}
 }
 
-/* Cancels a timer that the first try could not end while it was STAGED. */
+/* Cancels a timer that tw_durable_cancel could not end as a STAGED one. */
 static int cancel_stored(struct tw_durable *set, struct tw_durable_id id, void *context)
 {
 	struct twi_request *request = twi_request_make(TWI_ITEM_CANCEL, id, NULL, 0, 0);
@@ -221,8 +221,8 @@ int tw_durable_complete(struct tw_durable *durable, struct tw_durable_id id, uin
 	if (id.serial == 0)
 		return -EINVAL;
 	/*
-	 * A run may also be completed while the set closes, so only a failure counts. RELAXED: a call
-	 * that misses a failure counts as made before it.
+	 * A run may also be completed while the set closes, so only a failure counts. RELAXED: a
+	 * call that misses a failure counts as made before the failure.
 	 */
 	if (twi_load_relaxed(&durable->state) == TW_DURABLE_STATE_FAILED)
 		return -EIO;

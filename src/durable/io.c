@@ -4,9 +4,9 @@
  * staged items, and then does the work that can wait.
  *
  * Sleep. If there is nothing to do, the thread sleeps until a timer is staged. It sleeps at most a
- * second, because it must notice when the wall clock is set. Then it sleeps for the window, so that
- * other timers can join the batch. A caller that waits for an answer ends both sleeps. stage.c
- * shows that no wake-up is lost.
+ * second, because it must notice when the wall clock is set. If an item was staged, it then sleeps
+ * for the commit window, so that other items can join the batch. A caller that waits for an answer
+ * ends both sleeps. stage.c shows that no wake-up is lost.
  */
 #include "durable/io.h"
 
@@ -50,8 +50,8 @@ static void counters_show(struct tw_durable *set)
 }
 
 /*
- * Renews the session of a shared set, and claims timers. Returns true if another claim may bring
- * more.
+ * Renews the session of a shared set, and claims timers. Returns true if another claim may find
+ * more timers.
  */
 static bool session_step(struct tw_durable *set)
 {
@@ -188,7 +188,10 @@ bool twi_io_step(struct tw_durable *set)
 	took = twi_take_all(set);
 	more |= rest(set, took);
 	counters_show(set);
-	/* RELAXED: a later step may see the flag as well, because the closing thread waits. */
+	/*
+	 * RELAXED: if this step misses the flag, a later step closes the set. The closing thread
+	 * waits.
+	 */
 	if (twi_load_relaxed(&set->closing) != 0)
 		set->closed = close_step(set, took);
 	twi_durable_within = before;
@@ -209,7 +212,10 @@ static void sleep_until_work(struct tw_durable *set)
 	if (twi_load_relaxed(&set->closing) != 0)
 		wait_ns = LIMBO_NS;
 	twi_stage_sleep(set, TWI_ASLEEP_IDLE, wait_ns);
-	/* RELAXED: if a timer is staged at this moment, a later step opens the window for it. */
+	/*
+	 * RELAXED: if this load misses a timer that is staged at this moment, a later call finds
+	 * it.
+	 */
 	if (set->options.window_ns != 0 && twi_load_relaxed(&set->staged_bytes) != 0)
 		twi_stage_sleep(set, TWI_ASLEEP_WINDOW, (int64_t)set->options.window_ns);
 }

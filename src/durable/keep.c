@@ -2,10 +2,10 @@
 /*
  * [io] Timers in memory.
  *
- * A timer may be freed, or armed again, only if the callback of its last timeout cannot come any
- * more. A callback that finds the timer WAITING shows this by a step of the word. Any other
- * callback leaves no trace. So if the engine says that a callback is running, the timer goes to the
- * list `limbo`. It stays there until the engine says that the callback has ended.
+ * A timer may be freed, or armed again, only if the callback of its last timeout can no longer
+ * begin or is over. A callback that finds the timer WAITING shows this by a step of the word. Any
+ * other callback leaves no trace. So if the engine says that a callback is running, the timer goes
+ * to the list `limbo`. It stays there until the engine says that the callback has ended.
  */
 #include "durable/keep.h"
 
@@ -89,7 +89,10 @@ static void limbo_enter(struct tw_durable *set, struct twi_durable_timer *timer)
 	TAILQ_INSERT_TAIL(&set->limbo, timer, list);
 }
 
-/* Cancels the timeout of a timer. Returns true if the timeout's callback cannot come any more. */
+/*
+ * Cancels the timeout of a timer. Returns true if the timeout's callback can no longer begin or is
+ * over.
+ */
 static bool disarm(struct twi_durable_timer *timer)
 {
 	if (timer->armed && tw_cancel(timer->handle) == TW_CANCEL_RUNNING)
@@ -207,8 +210,8 @@ void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind)
 	uint32_t running = twi_load_relaxed(&kind->running);
 
 	/*
-	 * RELAXED: if a request to resume leads here, this thread has acquired the store of `paused`
-	 * with it. Otherwise a later step sees the store.
+	 * RELAXED: if this thread handles a request to resume, it has acquired the store of
+	 * `paused` with the request. Otherwise a later step reads the new value.
 	 */
 	if (twi_load_relaxed(&kind->paused) != 0)
 		return;
@@ -232,7 +235,10 @@ void twi_keep_unhold(struct tw_durable *set)
 void twi_keep_limbo(struct tw_durable *set)
 {
 	struct twi_durable_timer *timer = TAILQ_FIRST(&set->limbo), *next;
-	/* the length at the begin, so that no timer that comes back is visited twice */
+	/*
+	 * the length at the beginning, so that a timer that is put back on the list is not visited
+	 * twice
+	 */
 	size_t count = set->limbo_count;
 
 	for (; count > 0; count--, timer = next) {
@@ -334,8 +340,8 @@ void twi_keep_rearm_all(struct tw_durable *set)
 
 /*
  * Releases a waiting timer that an earlier session has claimed. If a callback holds the timer now,
- * the callback runs it or gives it back, and this thread checks the session then. RELAXED: only
- * this thread changes the session.
+ * the callback runs the timer or leaves it to this thread, which then checks the session. RELAXED:
+ * only this thread changes the session.
  */
 static void drop_one(struct tw_durable *set, struct twi_durable_timer *timer, void *arg)
 {
@@ -442,8 +448,8 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 	if (set->shared && row->session != set->session.number)
 		return 1;
 	/*
-	 * If the timer in memory has the claim of an earlier session, it still runs, and the new
-	 * row is not wanted. RELAXED: only this thread changes the session.
+	 * If the timer in memory has the claim of an earlier session, it still runs, and the set
+	 * does not need the new row. RELAXED: only this thread changes the session.
 	 */
 	if (set->shared && timer != NULL)
 		return twi_load_relaxed(&timer->session) != row->session;
@@ -465,8 +471,8 @@ int twi_keep_load(void *context, const struct tw_durable_row *row)
 }
 
 /*
- * Makes a request. Any thread may call it. The I/O thread frees the request; if a caller waits for
- * the answer, the caller does.
+ * Makes a request. Any thread may call it. The I/O thread frees the request, or the caller does if
+ * it has waited for the answer.
  */
 struct twi_request *twi_request_make(enum twi_item_type type, struct tw_durable_id id,
 				     const void *key, size_t key_bytes, size_t infos)

@@ -28,10 +28,15 @@ void twi_keep_arm_now(struct tw_durable *set, struct twi_durable_timer *timer);
  */
 void twi_keep_arm_soon(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* Takes an ended or held timer out of memory. The timer is freed when no thread can see it. */
+/*
+ * Takes an ended or held timer out of memory. The timer is freed when no thread can still read it.
+ */
 void twi_keep_release(struct tw_durable *set, struct twi_durable_timer *timer);
 
-/* Puts a due timer behind the others that wait for their kind, or for the set. */
+/*
+ * Appends a due timer to the list `on`: PARKED if it waits for its kind, HELD if it waits for the
+ * set.
+ */
 void twi_keep_park(struct tw_durable *set, struct twi_durable_timer *timer, enum twi_list on);
 /* Arms the first timers that wait for a kind, as many as may run. */
 void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind);
@@ -52,18 +57,18 @@ void twi_keep_rearm_all(struct tw_durable *set);
 /* Takes the waiting timers that an earlier session has claimed out of memory. */
 void twi_keep_drop_stale(struct tw_durable *set);
 /*
- * Returns, in `ret`, timers whose start was stored, but that still wait: at most `max` by one call,
- * and each timer once.
+ * Finds timers that still wait although their start was stored. Writes at most `max` of them to
+ * `ret`, and returns how many. No timer is found by more than one call.
  */
 size_t twi_keep_started(struct tw_durable *set, struct twi_durable_timer **ret, size_t max);
-/* Frees the memory of a timer that no other thread can see, or NULL. Any thread may call it. */
+/* Frees a timer that no other thread can reach. The timer may be NULL. Any thread may call this. */
 void twi_timer_free(struct twi_durable_timer *timer);
 /* Frees all timers, at the end of a set. */
 void twi_keep_free_all(struct tw_durable *set);
 
 /*
  * Makes a timer in memory from a row of the store, unless it is in memory already. A hook of type
- * tw_durable_give. Returns 0; 1 if it does not want the row of a shared store; or -ENOMEM.
+ * tw_durable_give. Returns 0; or 1 if the set does not need this row of a shared store; or -ENOMEM.
  */
 int twi_keep_load(void *set, const struct tw_durable_row *row);
 

@@ -3,8 +3,8 @@
  * Opens and closes a set: its options, its kinds, its memory, its store, its thread.
  *
  * The opening thread opens the store, loads the first slice of the near window, and only then
- * starts the I/O thread. From then on the [io] fields of the set belong to the I/O thread. When
- * that has ended, they belong to the closing thread.
+ * starts the I/O thread. From then on the [io] fields of the set belong to the I/O thread. When the
+ * I/O thread has ended, they belong to the closing thread.
  */
 #include "durable/open.h"
 

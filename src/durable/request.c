@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests. A caller makes one and pushes it; then it belongs to the I/O thread, which acknowledges
- * it and frees it. If the caller waits, a swap of `answered` decides which thread frees the
- * request. If the answer comes first, the caller frees it. If the caller leaves first, the I/O
- * thread frees it (E104).
+ * Requests. A caller makes a request and pushes it. Then the request belongs to the I/O thread,
+ * which acknowledges and frees it. If the caller waits, a swap of `answered` decides which thread
+ * frees the request. If the answer comes first, the caller frees it. If the caller leaves first,
+ * the I/O thread frees it (E104).
  */
 #include "durable/request.h"
 
@@ -29,7 +29,8 @@ int twi_request_ask(struct tw_durable *set, struct twi_request *request, int64_t
 		if (twi_futex_wait(&request->answered, TWI_ANSWER_WAITED, until_ns) != -ETIMEDOUT)
 			continue;
 		/*
-		 * E104: the I/O thread sees that the caller is gone, and that its reads are over.
+		 * E104: tells the I/O thread that the caller has left and no longer reads the
+		 * request.
 		 */
 		if (twi_cas_acq_rel(&request->answered, &waited, TWI_ANSWER_LEFT))
 			return -ETIMEDOUT;

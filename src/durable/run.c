@@ -3,12 +3,15 @@
  * The engine's callback of a timer.
  *
  * The callback holds the timer (word.h), and checks whether the timer may run. If it may, the
- * callback runs it. It may not if the set lets no run begin, the clock of its deadline is behind,
- * its kind is paused or at its bound, or its start must be stored first. Then the callback marks
- * the timer as due, and leaves it to the I/O thread. The callback's last step on the timer is a
- * swap of the word. After that the timer may be freed, unless the swap makes this thread push it.
- * So the code that follows uses copies. `inside` counts the callbacks that use the set. A
- * callback's last access to the set takes it out of this count.
+ * callback runs it. A timer may not run in these cases: the set lets no run begin; the clock of its
+ * deadline has not reached the deadline; its kind is paused or at its bound; its attempts are used
+ * up; or its start must be stored first. Then the callback marks the timer as due, and leaves it to
+ * the I/O thread.
+ *
+ * The callback's last step on the timer is a swap of the word. After that the timer may be freed,
+ * unless the swap makes this thread push it. So the code that follows uses copies. `inside` counts
+ * the callbacks that use the set. A callback's last access to the set takes the callback out of
+ * this count.
  */
 #include "durable/run.h"
 
@@ -53,7 +56,9 @@ void twi_run_leave(struct twi_durable_kind *kind)
 		(void)twi_fetch_sub_relaxed(&kind->running, 1);
 }
 
-/* RELAXED: a run that misses a change of the state counts as begun before it. */
+/*
+ * RELAXED: if this thread misses a change of the state, its run counts as begun before the change.
+ */
 static bool runs_allowed(struct tw_durable *set, const struct twi_durable_kind *kind)
 {
 	uint32_t state = twi_load_relaxed(&set->state);
@@ -172,8 +177,8 @@ static enum twi_durable_result run(struct tw_durable *set, struct twi_durable_ti
 }
 
 /*
- * Leaves a due timer to the I/O thread. In a shared set the push is urgent: the run waits for its
- * confirmation already, and should not wait for the window, too.
+ * Leaves a due timer to the I/O thread. In a shared set the push is urgent: the run must wait until
+ * the store confirms its start, and should not also wait for the commit window.
  */
 static void leave_due(struct tw_durable *set, struct twi_durable_timer *timer)
 {
@@ -191,8 +196,9 @@ static bool begin(struct tw_durable *set, struct twi_durable_timer *timer, uint6
 		return false;
 	}
 	/*
-	 * A confirmed start is in the store already. Any other start is stored only if the run
-	 * outlives a window.
+	 * A confirmed start is in the store already. The start of any other run is stored only if
+	 * the run has not ended when the I/O thread takes this push, at the end of the commit
+	 * window.
 	 */
 	if (twi_durable_let_go(&timer->word, TWI_DURABLE_RUNNING, 0, !timer->confirm))
 		twi_stage(set, &timer->item, TWI_DURABLE_CALL_BYTES, false);

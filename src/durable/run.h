@@ -11,7 +11,8 @@
 /*
  * Arms a timer: schedules its timeout in the engine, at a time of the engine's clock. The timer
  * must have no timeout. Only the thread that owns `handle` may call it (set.h). Returns 0, or a
- * negative code if the engine has no memory or no place; then the timer is not armed.
+ * negative code if the engine has no memory or its limit of pending timeouts is reached; then the
+ * timer is not armed.
  */
 int twi_run_arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t at_ns);
 
@@ -23,7 +24,7 @@ static inline void twi_run_enter(struct tw_durable *set)
 {
 	/*
 	 * RELAXED: the timeout is still running in the engine, so the set is not freed before this
-	 * is counted.
+	 * addition.
 	 */
 	(void)twi_fetch_add_relaxed(&set->inside, 1);
 }

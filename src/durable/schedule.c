@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Schedule: the caller makes the timer and puts it into the entry of its serial (fresh/table.h). A
- * timer that another thread may need before the I/O thread has seen it goes another way: the caller
- * puts it into the slot of its id, and pushes it. Such a timer has a key, or is sent again, or is
- * due before its commit can be done. In the last case the caller also arms it in the engine, before
- * the push. A timer for which no entry is free goes the same way as one with a key.
+ * Schedule: the caller makes the timer and puts it into the entry of its serial (fresh/table.h).
+ * Some timers must be findable before the I/O thread has taken them: those that have a key, are
+ * sent again, or are due before their commit can be done. The caller instead puts such a timer into
+ * the slot of its id, and pushes it to the staging queue. It does the same if no entry is free. If
+ * the timer is due before its commit can be done, the caller also arms it in the engine, before the
+ * push.
  */
 #include "base/sized.h"
 #include "durable/fresh/table.h"
@@ -16,7 +17,7 @@
 #include <tickwheel/fork.h>
 
 enum {
-	/* If this many serials in a row find their slots taken, the table counts as full. */
+	/* If the slots of this many serials in a row are taken, the table counts as full. */
 	SLOT_TRIES = 64,
 };
 
@@ -142,7 +143,9 @@ static int admit(struct tw_durable *set, const struct tw_durable_spec *spec,
 	*ret_now_ns = twi_durable_now_ns(set, *ret_kind);
 	if (!due_of(set, *ret_kind, spec, *ret_now_ns, ret_due_ns))
 		return -ERANGE;
-	/* RELAXED: a call that misses a change of the conditions counts as made before it. */
+	/*
+	 * RELAXED: a call that misses a change of the conditions counts as made before the change.
+	 */
 	conditions = twi_load_relaxed(&set->conditions);
 	if ((conditions & TWI_CONDITION_FULL) != 0)
 		return -ENOSPC;
@@ -168,7 +171,7 @@ static bool stage_fresh(struct tw_durable *set, struct twi_durable_timer *timer,
 	if (entry == NULL)
 		return false;
 	timer->id.place = place_of(timer->due_ns);
-	/* Must come before the put, because then another thread may free the timer. */
+	/* Must come before the put. After the put another thread may free the timer. */
 	if (ret_id != NULL)
 		*ret_id = timer->id;
 	count(set->fresh_lanes);
@@ -189,7 +192,7 @@ static int stage_known(struct tw_durable *set, struct twi_durable_timer *timer,
 
 	if (error != 0)
 		return error;
-	/* Must come before the push, because then another thread may end and free the timer. */
+	/* Must come before the push. After the push another thread may end and free the timer. */
 	if (ret_id != NULL)
 		*ret_id = timer->id;
 	if (soon_ns != NULL)

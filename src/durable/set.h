@@ -8,8 +8,8 @@
  *
  * The fields of a timer belong to the caller until it is pushed. Then they belong to the holder
  * (word.h), or to the I/O thread if no thread holds the timer. Callers find timers by their ids, in
- * read-side sections; the I/O thread takes a timer out of both tables, waits for a grace period,
- * and frees it (E105).
+ * read-side sections; the I/O thread takes a timer out of both tables (`slots` and `hash`), waits
+ * for a grace period, and then frees the timer (E105).
  */
 #ifndef TWI_DURABLE_SET_H
 #define TWI_DURABLE_SET_H
@@ -35,7 +35,10 @@ enum {
 	TWI_DURABLE_LANES = 16,
 	/* How many serials a lane takes at once. */
 	TWI_DURABLE_CHUNK = TWI_SERIALS_OF_CHUNK,
-	/* The bytes that a stored timer counts in the staging queue. Must not be 0 (stage.c). */
+	/*
+	 * A pushed timer of the store counts as this many staged bytes. Must not be 0, because the
+	 * I/O thread sleeps if no bytes are staged (stage.c).
+	 */
 	TWI_DURABLE_CALL_BYTES = 64,
 	TWI_DURABLE_MEASUREMENTS = TW_DURABLE_MEASUREMENT_LATENESS + 1,
 };
@@ -47,8 +50,8 @@ enum {
 #define TWI_DURABLE_RESERVE (UINT64_C(1) << 24)
 #define TWI_DURABLE_BUCKET_NS (INT64_C(64) * 1000000000)
 /*
- * A caller arms a timer that is due within the window plus this margin, because its commit could
- * come too late.
+ * A caller itself arms a timer that is due within the commit window (`window_ns`) plus this margin,
+ * because the timer's commit could end after the deadline.
  */
 #define TWI_DURABLE_MARGIN_NS INT64_C(2000000)
 
@@ -95,7 +98,7 @@ enum twi_list {
 	TWI_LIST_NONE,
 	TWI_LIST_PARKED, /* `parked` of its kind */
 	TWI_LIST_HELD,   /* `held` of the set, while no run may begin */
-	/* `limbo` of the set: its callback runs, or its timeout could not be made */
+	/* `limbo` of the set: the timer's callback runs, or its timeout could not be made */
 	TWI_LIST_LIMBO,
 };
 
@@ -106,7 +109,9 @@ struct twi_durable_timer {
 	struct twi_durable_kind *kind; /* [const] */
 	int64_t due_ns;                /* belongs to the holder, like the two fields below */
 	int64_t next_ns;               /* the next deadline, set by the run */
-	/* The CLOCK_BOOTTIME before which a run that a shared store has confirmed must begin. */
+	/*
+	 * If a shared store has confirmed the start: the run must begin before this CLOCK_BOOTTIME.
+	 */
 	int64_t until_ns;
 	int64_t scheduled_ns;     /* [const] on the clock of its kind */
 	_Atomic uint64_t session; /* [atomic] the session that has claimed the timer, or 0 */
@@ -123,14 +128,14 @@ struct twi_durable_timer {
 	uint8_t key_bytes;       /* [const] */
 	bool resend;             /* [const] */
 	bool confirm;            /* its start must be stored before it runs */
-	bool armed;              /* the engine has a timeout that may still come; see `handle` */
+	bool armed;              /* the engine may still have its timeout, `handle` */
 	bool started;            /* the store knows that this attempt has begun */
 	bool slotted, hashed;    /* whether it is in `slots`, and in `hash`, of the set */
 	/* the store did not take the timer: another has its key, or there is no space */
 	bool refused;
 	bool spent; /* it must end without a run: spent() in keep.c says why */
 	bool gone;
-	uint32_t moving; /* how often this batch moves it; if not 0, the I/O thread holds it */
+	uint32_t moving; /* how many moves of it the batch has; if not 0, the I/O thread holds it */
 	uint8_t on;      /* an enum twi_list */
 	unsigned char bytes[];
 };
@@ -173,8 +178,8 @@ struct twi_linger {
 
 struct twi_lane {
 	/*
-	 * [atomic] The next serial. If it is a multiple of TWI_DURABLE_CHUNK, the lane has no serial
-	 * left.
+	 * [atomic] The next serial. A multiple of TWI_DURABLE_CHUNK means that the lane has no
+	 * serial left.
 	 */
 	TWI_CACHE_ALIGNED _Atomic uint64_t next;
 	_Atomic uint64_t scheduled; /* [atomic] how many timers its threads have scheduled */
@@ -186,13 +191,13 @@ struct twi_axis {
 	struct twi_position cursor_next; /* the position of the last row of a load */
 	size_t loaded;                   /* rows that this load has given */
 	bool cut;          /* the last load reached its limit, so there may be more rows */
-	int64_t now_ns;    /* the time of this clock at the begin of this step */
+	int64_t now_ns;    /* the time of this clock at the beginning of this step */
 	int64_t stored_ns; /* the time of this clock at the end of the last commit */
 	/* this clock minus the engine's clock, as the armed timeouts assume */
 	int64_t offset_ns;
-	int64_t confirm_until_ns; /* if a timer is due up to this time, its start is stored first */
+	int64_t confirm_until_ns; /* a timer due by then runs only after its start is stored */
 	uint64_t in_memory, memory_bytes;
-	unsigned char *kinds; /* [const] not 0 for the number of a kind whose clock this is */
+	unsigned char *kinds; /* [const] kinds[n]: not 0 if kind number n uses this clock */
 };
 
 /* Functions and values that a test sets instead of the system's. */
@@ -272,7 +277,7 @@ struct tw_durable {
 	int64_t engine_ns;
 	struct twi_durable_timer *garbage;
 	TAILQ_HEAD(, twi_durable_timer) held, limbo;
-	struct twi_linger *lingers; /* a heap: the first timer ends lingering first */
+	struct twi_linger *lingers; /* a heap (time/linger.h); the first one ends first */
 	size_t linger_count, linger_room;
 	bool linger_cut; /* a clock was set, so all timers stop lingering */
 	/* Items that a step could not finish; the next step begins with them. */
@@ -284,7 +289,7 @@ struct tw_durable {
 	int64_t accepted_now_ns;           /* the wall clock, as last accepted */
 	struct tw_durable_session session; /* the session, if the store is shared */
 	uint64_t session_in_memory;        /* the session whose timers are in memory */
-	bool claim_more;                   /* the last claim was cut off */
+	bool claim_more;                   /* the last claim reached its limit, or did not end */
 	bool closed;
 	uint64_t counters[TWI_SHOWN_COUNT];
 	/* [atomic] the staged items; queue/handover.h has the edge */
@@ -318,7 +323,7 @@ enum twi_asleep {
 	TWI_ASLEEP_WINDOW, /* only a waiting caller wakes it */
 };
 
-/* The set in whose run or hook this thread is, or NULL. */
+/* The set whose run or hook this thread is executing, or NULL. */
 extern _Thread_local struct tw_durable *twi_durable_within;
 
 /*

@@ -12,7 +12,8 @@
 #include <errno.h>
 
 /*
- * Refuses a timer that was not stored. If it waits, it ends now. If it runs, the run may end first.
+ * Refuses a timer that the store did not take. If the timer waits, it ends now. If it runs, it ends
+ * when its run has ended.
  */
 static void refuse(struct tw_durable *set, struct twi_durable_timer *timer)
 {
@@ -72,8 +73,8 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
 	    !stays(set, op, timer) && twi_durable_hold(&timer->word)) {
 		/*
-		 * A canceller finds the timer held, and sends a request to this thread, which asks
-		 * the store.
+		 * If a canceller finds the timer now, it finds the timer held, and sends a request
+		 * to this thread. This thread then asks the store.
 		 */
 		twi_keep_release(set, timer);
 		return;
@@ -149,8 +150,9 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 }
 
 /*
- * Loads a timer that is not in memory, if it was moved or revived into the near window. Its kind
- * matters only if some kinds count elapsed time, and then the request has read it from the store.
+ * Loads a timer that is not in memory, if it was moved or revived into the near window. The timer's
+ * kind matters only if the set is shared or has kinds that count elapsed time. In both cases the
+ * request has read the kind from the store.
  */
 static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op)
 {
@@ -167,8 +169,8 @@ static void settle_unseen(struct tw_durable *set, const struct tw_durable_op *op
 		return;
 	error = store->ops->find(store->store, op->row.id, twi_keep_load, set);
 	/*
-	 * There may be no memory; then a later load tries again. -ENOENT: this set does not know
-	 * the kind.
+	 * If there was no memory, for example, a later load tries again. -ENOENT: this set does not
+	 * know the kind.
 	 */
 	if (error != 0 && error != -ENOENT)
 		twi_keep_return(set, kind, op->row.id, op->row.due_ns);

@@ -8,7 +8,7 @@
 void twi_settle(struct tw_durable *set, const struct tw_durable_op *op,
 		struct twi_durable_timer *timer);
 
-/* Applies an operation of which it is unknown whether the store has done it. */
+/* Applies an operation that the store may or may not have executed. */
 void twi_settle_lost(struct tw_durable *set, const struct tw_durable_op *op,
 		     struct twi_durable_timer *timer);
 

@@ -5,9 +5,9 @@
  *
  * No wake-up is lost. A caller pushes, adds to staged_bytes, and then looks at `asleep`. The I/O
  * thread sets `asleep`, and then looks at staged_bytes. All four accesses are seq_cst (E103), so at
- * least one of the two threads sees the other's store. The I/O thread subtracts the bytes that it
- * took. If it does so before the caller has added them, the number is not 0. Then the thread does
- * not sleep, but looks again.
+ * least one of the two threads reads what the other has written. The I/O thread subtracts the bytes
+ * that it took. If it does so before the caller has added them, the number is not 0. Then the I/O
+ * thread does not sleep, but looks again.
  */
 #include "durable/stage.h"
 
@@ -18,7 +18,7 @@
 #include <tickwheel/fork.h>
 
 #if TWI_TSAN
-/* The address that stands for the hash table's own edges, which ThreadSanitizer does not see. */
+/* The address that stands for the hash table's own edges, which ThreadSanitizer does not know. */
 static char hash_edge;
 #define HASH_RELEASE() __tsan_release(&hash_edge)
 #define HASH_ACQUIRE() __tsan_acquire(&hash_edge)
@@ -32,8 +32,8 @@ _Thread_local struct tw_durable *twi_durable_within;
 void twi_stage_wake(struct tw_durable *set)
 {
 	/*
-	 * E103: pairs with the sleeper's store. This exchange comes after the stores that the
-	 * sleeper must see.
+	 * E103: pairs with the sleeper's store. The caller makes this exchange after the stores
+	 * that the sleeper must see.
 	 */
 	if (twi_exchange_seq_cst(&set->asleep, TWI_AWAKE) != TWI_AWAKE)
 		twi_futex_wake(&set->asleep);
@@ -62,9 +62,9 @@ void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, boo
 void twi_stage_begin(struct tw_durable *set)
 {
 	/*
-	 * E103: if a caller begins to wait after this exchange, this thread sees that before its
-	 * next sleep. This must be one exchange, because the exchange acquires the push of the
-	 * caller whose mark it takes away.
+	 * E103: if a caller sets its mark after this exchange, this thread reads the mark before
+	 * its next sleep. A plain store would not be enough: the exchange also acquires the push of
+	 * the caller whose mark it clears.
 	 */
 	(void)twi_exchange_seq_cst(&set->urgent, 0);
 }
@@ -109,13 +109,13 @@ void twi_serial_give(struct tw_durable *set, uint64_t first, uint64_t end)
 	/* RELAXED: the store of serial_end below publishes this one. */
 	if (first != 0)
 		twi_store_relaxed(&set->serial_next, first);
-	/* E107: a thread that sees the new end also sees the new `serial_next`. */
+	/* E107: a thread that reads the new end also reads the new `serial_next`. */
 	twi_store_release(&set->serial_end, end);
 }
 
 /*
- * RELAXED, the load and the swap of `serial_next`: a thread that sees the new end also sees the new
- * `serial_next`, so its swap of the old one fails.
+ * RELAXED, the load and the swap of `serial_next`: a thread that reads the new end also reads the
+ * new `serial_next`. So its swap fails if it has loaded the old one.
  */
 bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first)
 {
@@ -163,7 +163,7 @@ bool twi_slot_take(struct tw_durable *set, struct twi_durable_timer *timer)
 	if (twi_load_relaxed(slot) != NULL)
 		return false;
 	timer->slotted = true;
-	/* E102: publishes the timer to threads that got its id in another way. */
+	/* E102: publishes the timer to threads that look its id up, however they got the id. */
 	if (twi_cas_release(slot, &none, timer))
 		return true;
 	timer->slotted = false;
@@ -234,8 +234,8 @@ int twi_durable_check(const struct tw_durable *set)
 }
 
 /*
- * RELAXED, both loads: if the state changes meanwhile, the I/O thread finds that, and answers the
- * request.
+ * RELAXED, both loads: if this thread misses a change, the I/O thread knows of it, and ends what
+ * this thread stages.
  */
 int twi_durable_check_open(struct tw_durable *set)
 {

@@ -7,24 +7,24 @@
 
 /*
  * Pushes an item that is not in the queue, and that counts as `bytes` there. Wakes the I/O thread
- * if it is idle. If `urgent`, also ends its wait for the window.
+ * if it is idle. If `urgent`, also ends its sleep during the commit window.
  */
 void twi_stage(struct tw_durable *set, struct twi_item *item, int64_t bytes, bool urgent);
-/* As twi_stage, but the caller has put the item where the I/O thread finds it. */
+/* As twi_stage, but pushes nothing: the caller has put the item where the I/O thread finds it. */
 void twi_stage_note(struct tw_durable *set, int64_t bytes, bool urgent);
 /* Wakes the I/O thread in any case. */
 void twi_stage_wake(struct tw_durable *set);
 
 /*
- * Steps of the I/O thread: twi_stage_begin at the begin of each step, and twi_stage_took after it
- * has taken items of `bytes` bytes. twi_stage_sleep sleeps until a wake-up, but no longer than
- * wait_ns.
+ * For the I/O thread, which calls twi_stage_begin at the beginning of each step, and twi_stage_took
+ * after it has taken items of `bytes` bytes. twi_stage_sleep sleeps until a wake-up, but no longer
+ * than wait_ns.
  */
 void twi_stage_begin(struct tw_durable *set);
 void twi_stage_took(struct tw_durable *set, int64_t bytes);
 void twi_stage_sleep(struct tw_durable *set, enum twi_asleep how, int64_t wait_ns);
 
-/* Returns the calling thread's lane. Threads are assigned to lanes in turn. */
+/* Returns the number of the calling thread's lane. Threads are assigned to lanes in turn. */
 uint32_t twi_lane_number(void);
 /* Takes a chunk of reserved serials, for a lane. Returns false if none is left at the moment. */
 bool twi_serial_chunk(struct tw_durable *set, uint64_t *ret_first);

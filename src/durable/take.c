@@ -2,10 +2,11 @@
 /*
  * [io] Takes all staged items, in their order, and makes operations of them.
  *
- * A timer that ended before it was taken is acknowledged as ABSORBED, and the store never sees it.
- * The link of an item is read before the item is handled, because from then on its timer may be
- * pushed again. A timer whose kind lingers waits for a later step, still STAGED. If a request must
- * wait for a callback, it and the items behind it are the first of the next step.
+ * A new timer that was cancelled or done before it was taken is acknowledged as ABSORBED, and the
+ * store never gets it. The link of an item is read before the item is handled, because the handling
+ * may let another thread push the timer again. A timer whose kind has `linger_ns` may wait for a
+ * later step, still STAGED (time/linger.h). If a request must wait for a callback, it and the items
+ * behind it are the first of the next step.
  */
 #include "durable/take.h"
 
@@ -49,8 +50,8 @@ static bool near(const struct tw_durable *set, const struct twi_durable_timer *t
 }
 
 /*
- * Adds the PUT of a new timer. `started`: its run has begun. If `settled`, the timer stays in use
- * after the commit, and is settled then.
+ * Adds the PUT of a new timer. `started`: its run has begun. If `settled`, the timer stays in use,
+ * and is settled after the commit.
  */
 static void put(struct tw_durable *set, struct twi_durable_timer *timer, uint64_t attempt,
 		bool started, bool settled)
@@ -98,8 +99,8 @@ static int64_t delay_of(const struct twi_durable_timer *timer, uint64_t attempt)
 }
 
 /*
- * Sets the next deadline and the attempts of a timer whose run has ended. Returns false if it does
- * not run again. RELAXED: only this thread changes them.
+ * Sets the next deadline and the attempts of a timer whose run has ended. Returns false if the
+ * timer does not run again. RELAXED: only this thread changes the attempts.
  */
 static bool again(struct tw_durable *set, struct twi_durable_timer *timer,
 		  enum twi_durable_result result)
@@ -178,7 +179,7 @@ static void take_staged(struct tw_durable *set, struct twi_durable_timer *timer)
 
 /*
  * Decides about a due timer that its callback did not run. RELAXED, all loads: only this thread
- * changes the value, or it notices a change later.
+ * changes the value, or a later step finds the change.
  */
 static void admit(struct tw_durable *set, struct twi_durable_timer *timer)
 {
@@ -297,9 +298,10 @@ static int64_t until_due_ns(const struct tw_durable *set, const struct twi_durab
 }
 
 /*
- * Returns how long a new timer may linger before it is stored. It may linger until one window after
- * its deadline, so that it is never stored if its run ends by then. If the kind runs at most once,
- * the start must be stored at the deadline. So the timer must be stored before that.
+ * Returns how long a new timer may linger before it is stored. It may linger until one commit
+ * window after its deadline: if its run ends by then, it is never stored. If the kind runs at most
+ * once, the start must be stored at the deadline. So the timer itself must be stored before its
+ * deadline.
  */
 static int64_t linger_of(const struct tw_durable *set, const struct twi_durable_timer *timer)
 {
@@ -359,7 +361,10 @@ static bool lingers_end(struct tw_durable *set, int64_t until_ns)
 	return any;
 }
 
-/* Frees the lingering timers that have ended. It may miss one that the heap moves meanwhile. */
+/*
+ * Frees the lingering timers that have ended. May miss a timer that the removal of another one
+ * moves within the heap.
+ */
 static void lingers_drop(struct tw_durable *set)
 {
 	for (size_t i = set->linger_count; i-- > 0;) {
@@ -385,7 +390,7 @@ static bool lingers_due(struct tw_durable *set)
 	return lingers_end(set, all ? INT64_MAX : set->engine_ns);
 }
 
-/* Stores the lingering timers that a request must see. */
+/* Stores the lingering timers that a request must find in the store. */
 static void lingers_before(struct tw_durable *set, const struct twi_request *request)
 {
 	struct twi_durable_timer *timer;
@@ -467,8 +472,8 @@ bool twi_take_all(struct tw_durable *set)
 	set->back = take_list(set, set->back);
 	if (set->back == NULL) {
 		/*
-		 * The queue must be taken first. Then each timer that was scheduled before a request
-		 * of this list is in the batch before it.
+		 * The queue must be taken first. Then each fresh timer that was scheduled before a
+		 * request of this list is in the batch before the request.
 		 */
 		link = twi_handover_take(&set->staging);
 		any |= twi_fresh_timers_collect(set, take_fresh);

@@ -10,7 +10,7 @@ bool twi_take_all(struct tw_durable *set);
 
 /*
  * Takes back stored starts whose runs did not begin. Called at the end of a close. Otherwise each
- * would count as an attempt at the next open, perhaps as the last one.
+ * would count as an attempt after the next open, perhaps as the last attempt that the kind allows.
  */
 void twi_take_starts_back(struct tw_durable *set);
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * [io] The near window. All timers up to the cursor, in the order of (due, place, serial), are in
- * memory. So a new or moved timer before the cursor stays in memory, and a load never looks back.
- * One thread both commits and loads, so no timer is skipped. Kinds that count elapsed time have a
- * window of their own, on their own clock. Then each of the two windows may take half of the
- * memory.
+ * memory. So a new or moved timer before the cursor stays in memory, and a load begins at the
+ * cursor. If a timer before the cursor could not be loaded, the cursor goes back to it
+ * (twi_keep_return). One thread both commits and loads, so no timer is skipped. Kinds that count
+ * elapsed time have a window of their own, on their own clock. If there are such kinds, each of the
+ * two windows may take half of the memory.
  *
- * The wall clock. The engine's clock is monotonic, but that of the deadlines is not. This thread
- * compares both clocks in each of its steps, at least once a second. If their distance has changed
- * by a millisecond, the timeouts in the engine are set again. Each callback looks at the wall clock
- * itself, so no timer is early meanwhile. After a forward step beyond the bound no timer runs until
- * a caller accepts it.
+ * The wall clock. The engine's clock is monotonic, but the wall clock is not. This thread compares
+ * the two clocks in each of its steps, at least once a second. If their distance has changed by a
+ * millisecond, the timeouts in the engine are set again. Each callback looks at the wall clock
+ * itself, so no timer is early meanwhile. After a forward step beyond the bound
+ * (`clock_step_max_ns`) no timer on the wall clock runs, until a caller accepts the step or the
+ * clock is set back.
  */
 #include "durable/window.h"
 
@@ -30,8 +32,8 @@ enum {
 #define REARM_NS INT64_C(1000000)
 
 /*
- * Reads the clocks at one moment. If the thread were interrupted between the readings, it would see
- * a step that no clock made, and set all timeouts again.
+ * Reads the clocks almost at one moment. A pause between the readings would look like a step of a
+ * clock, and this thread would set all timeouts again. So it reads again after a pause.
  */
 static void clocks_read(struct tw_durable *set)
 {
@@ -79,7 +81,10 @@ static void step_judge(struct tw_durable *set)
 	twi_keep_unhold(set);
 }
 
-/* Returns whether a clock has stepped against the engine's, and stores its new distance. */
+/*
+ * Returns whether a clock has stepped, compared with the engine's clock. Records the new distance
+ * of the two.
+ */
 static bool stepped(struct tw_durable *set, struct twi_axis *axis)
 {
 	int64_t change_ns = axis->now_ns - set->engine_ns - axis->offset_ns;
@@ -122,7 +127,7 @@ static bool blind(struct tw_durable *set, const struct twi_axis *axis)
 
 /*
  * Returns true if the window is loaded for less than half of its length ahead, or if the last load
- * was cut off.
+ * reached its limit.
  */
 static bool load_due(const struct tw_durable *set, const struct twi_axis *axis)
 {

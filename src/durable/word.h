@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state word of a timer in memory. One compare-and-swap decides each race about it.
+ * The state word of a timer in memory. A compare-and-swap of the word decides each race for the
+ * timer.
  *
  *     bits 63..16 hold count | 10..8 result | bit 7 confirmed | bit 6 due | bit 5 queued |
  *     bits 4..3 place | bits 2..0 state
  *
  * Places: STAGED (pushed, and not taken by the I/O thread), TAKEN (in a commit), KEPT (in the
- * store). Only the I/O thread changes the place.
+ * store). Only the I/O thread changes the place. `due`: the I/O thread must decide about the timer,
+ * because its callback did not run it. `confirmed`: the store has the start of the next run.
+ * `queued`: see below.
  *
  *     from      to        by                         when
  *     WAITING   HELD      the engine's callback,     the holder alone looks at the deadline, and
  *                         or the I/O thread          changes it
- *     HELD      WAITING   the holder                 it may not run yet (due), or has moved
+ *     HELD      WAITING   the holder                 the timer may not run yet, or was moved
  *     HELD      RUNNING   the engine's callback      LIN of a run
+ *     HELD      ENDED     the I/O thread             a request cancels a timer that is being moved
  *     WAITING   ENDED     a canceller                LIN of a cancel (result CANCELLED)
  *     RUNNING   ENDED     the engine's callback      the run has a result
  *     RUNNING   PENDING   the engine's callback      the result comes later
  *     RUNNING   RUNNING   tw_durable_complete        sets the result before the callback returns
  *     PENDING   ENDED     tw_durable_complete        LIN of a completion
- *     ENDED     WAITING   the I/O thread             it runs again
+ *     ENDED     WAITING   the I/O thread             the timer will run again
+ *
+ * A canceller that finds a timer HELD does not wait, but sends a request to the I/O thread.
  *
  * Attention. The I/O thread looks at each STAGED and TAKEN timer again by itself. If a KEPT timer
- * needs the I/O thread after a step, the thread that makes the step sets `queued` in it, and pushes
- * the timer. As long as `queued` is set, no other thread pushes the timer, so its link has one
- * user.
+ * needs the I/O thread after a step, the thread that makes the step sets `queued` in the word, and
+ * pushes the timer. As long as `queued` is set, no other thread pushes the timer, so its link has
+ * one user.
  *
- * ABA. A canceller that finds a timer HELD cannot wait, so it sends a request instead. The hold
- * count makes the words before and after a hold differ. So a swap fails if its thread has read the
- * word before the hold.
+ * ABA. The hold count makes the words before and after a hold differ. So a swap fails if its thread
+ * has read the word before the hold.
  */
 #ifndef TWI_DURABLE_WORD_H
 #define TWI_DURABLE_WORD_H
@@ -126,9 +131,9 @@ static inline bool twi_durable_hold(_Atomic uint64_t *word)
 }
 
 /*
- * Makes a HELD timer WAITING, RUNNING or ENDED, for its holder, with these flags instead of `due`
- * and `confirmed`. `attend`: the I/O thread must look at the timer. Returns true if the caller must
- * push it for that.
+ * Makes a HELD timer WAITING, RUNNING or ENDED, for its holder, or an ENDED timer WAITING, for the
+ * I/O thread. `flags` replaces `due` and `confirmed`. `attend`: the I/O thread must look at the
+ * timer. Returns true if the caller must push the timer for that.
  */
 static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_state state,
 				      uint64_t flags, bool attend)
@@ -148,9 +153,9 @@ static inline bool twi_durable_let_go(_Atomic uint64_t *word, enum twi_durable_s
 
 /*
  * Makes a timer of a shared store RUNNING, for its holder. `asked`: the store has confirmed the
- * start. If it has not, returns false for a timer that is no longer STAGED: the store knows it or
- * will know it, and must be asked first. If the I/O thread takes the timer after this step, it
- * finds it running, and stores it as started.
+ * start. Without that, returns false for a timer that is no longer STAGED: the store knows the
+ * timer or will know it, and must be asked first. If the I/O thread takes the timer after this
+ * step, it finds the timer running, and stores it as started.
  */
 static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 {
@@ -199,9 +204,9 @@ static inline bool twi_durable_absorb(_Atomic uint64_t *word, uint64_t *ret_word
 }
 
 /*
- * Ends a run that has returned, for the callback. The result NONE makes the timer PENDING, unless a
- * completion came before; then that result counts. Returns true if the caller must push the timer.
- * *ret_ended: the run has ended.
+ * Ends a run that has returned, for the callback. The result NONE makes the timer PENDING, unless
+ * tw_durable_complete() has set a result already; then that result counts. Returns true if the
+ * caller must push the timer. *ret_ended: the run has ended.
  */
 static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_result result,
 				      bool *ret_ended)
@@ -225,7 +230,7 @@ static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_r
 /* The outcome of twi_durable_complete(). */
 enum twi_durable_completed {
 	TWI_COMPLETED_STALE,   /* the timer has a result already, or does not run */
-	TWI_COMPLETED_EARLY,   /* the callback has not returned yet; it will take the result */
+	TWI_COMPLETED_EARLY,   /* the callback has not returned yet; its end will use the result */
 	TWI_COMPLETED_PENDING, /* the run was pending, and has ended now */
 };
 
@@ -258,7 +263,7 @@ static inline enum twi_durable_completed twi_durable_complete(_Atomic uint64_t *
 }
 
 /*
- * Changes the place and clears `queued`, for the I/O thread, when it has taken the timer from the
+ * Changes the place and clears `queued`, for the I/O thread, which has taken the timer from the
  * queue.
  */
 static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t place)
@@ -273,8 +278,9 @@ static inline uint64_t twi_durable_place_set(_Atomic uint64_t *word, uint64_t pl
 
 /*
  * Changes the place from TAKEN to KEPT, for the I/O thread. *ret_push: this thread must push the
- * timer, because it is due, or has ended, or runs and its start is not stored (`started`). A run
- * that ends at the same moment finds `queued` set, and does not push the timer a second time.
+ * timer, because it is due, or has ended, or runs although its start is not stored (`started` is
+ * false). If a run ends at the same moment, its thread finds `queued` set, and does not push the
+ * timer a second time.
  */
 static inline uint64_t twi_durable_keep(_Atomic uint64_t *word, bool started, bool *ret_push)
 {

@@ -23,8 +23,8 @@ static uint64_t mixed(uint64_t value)
 }
 
 /*
- * Returns a number for a file in this process, never 0. If two files had the same number, they
- * would exclude each other; that is one pair in 2^63.
+ * Returns a number for a file in this process, never 0. Two files with the same number would
+ * exclude each other. The chance is 1 in 2^63 for each pair.
  */
 static uint64_t identity_of(uint64_t device, uint64_t inode)
 {

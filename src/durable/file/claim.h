@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of the files that this process has open as stores. A POSIX lock does not exclude its
- * own process. Worse, a second open and close of the lock file would drop the lock. So a store
- * first claims the identity of the lock file, which stat() gives without opening it.
+ * The table of the files that this process has open as stores. A POSIX lock does not exclude other
+ * threads of the process that has it. Worse, if the process opened the lock file again and closed
+ * it, the lock would be lost. So a store first claims the identity of the lock file, which stat()
+ * returns without opening the file.
  *
  * A claimant writes the identity to a free place, and then looks for it in all other places. Of two
- * claimants of one file, at least one sees the other, and gives up. If both claim at the same
- * moment, both may give up.
+ * claimants of one file, at least one finds the other's identity, and gives up. If both claim at
+ * the same moment, both may give up.
  *
- * A forked child has another process number, so its parent's claims do not bind it. The parent's
- * claims keep their places in the child's copy of the table.
+ * The identity includes the process number. So the claims of a parent do not exclude its forked
+ * child. They still occupy their places in the child's copy of the table.
  *
  * Progress: wait-free.
  */

@@ -20,7 +20,7 @@ struct batch {
 
 /*
  * Sorts operations by id, so that the rows of successive operations lie next to each other in the
- * file. That makes new timers 1.7 times as fast. Operations of one timer keep their order.
+ * file. So new timers are stored 1.7 times as fast. Operations of one timer keep their order.
  */
 static int order_compare(const void *one, const void *other)
 {
@@ -36,8 +36,8 @@ static int order_compare(const void *one, const void *other)
 
 /*
  * Returns the operations in the order in which they are applied. A batch that has a key keeps its
- * order, because a new timer may need the key that an end before it frees. In a batch without keys
- * an end may free a key, too, but no new timer of the batch asks for one.
+ * order, because a new timer may need the key that an earlier operation frees. In a batch without
+ * keys an end may free a key, too, but no new timer of the batch needs one.
  */
 static struct tw_durable_op **order_make(struct batch *batch)
 {
@@ -146,16 +146,20 @@ static int transaction(struct batch *batch, struct tw_durable_op **order, int64_
 		result = twi_database_commit(&file->database);
 	if (result == 0)
 		return 0;
-	/* Reads the bounds of the inbox again. If they were wrong, an end could miss its row. */
+	/*
+	 * The rollback has undone changes that the fields of the inbox and of the noted ends still
+	 * show. Reads them again. With wrong bounds, the end of a timer would not find the timer's
+	 * row.
+	 */
 	if (file->database.frozen == 0 && twi_timers_refresh(&file->timers) != 0)
 		twi_file_freeze(file, -EIO);
 	return result;
 }
 
 /*
- * Makes space if the disk is full and the transaction was rolled back. Giving up the reserve file
- * frees enough space to copy the log into the database. Then the log starts again inside the space
- * that it has.
+ * Makes space if the disk is full and the transaction was rolled back. Without the reserve file
+ * there is enough space to copy the log into the database. Afterwards the next commits reuse the
+ * space of the log from its start.
  */
 static int room_make(struct twi_file *file)
 {

@@ -31,7 +31,7 @@ TWI_CONSTRUCTOR static void table_fill(void)
 }
 
 /*
- * Takes eight bytes in the order of their addresses on every machine, so that a file may move
+ * Adds eight bytes in the order of their addresses on every machine, so that a file may move
  * between machines.
  */
 static uint32_t step8(uint32_t crc, const unsigned char *bytes)

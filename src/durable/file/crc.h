@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CRC-32C (Castagnoli): the checksum of a row. SQLite has none for the pages of a database, so
- * without it a damaged page could change a payload or a deadline unseen.
+ * CRC-32C (Castagnoli): the checksum of a row. SQLite has no checksums for the pages of a database.
+ * So without this one, a damaged page could change a payload or a deadline, and nothing would
+ * report it.
  */
 #ifndef TWI_DURABLE_FILE_CRC_H
 #define TWI_DURABLE_FILE_CRC_H
@@ -10,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * Returns the checksum of all earlier bytes, whose checksum is `crc` (0 if there are none),
- * followed by these bytes.
+ * Returns the checksum of some bytes that follow earlier ones. `crc` is the checksum of the earlier
+ * bytes, or 0 if there are none.
  */
 uint32_t twi_crc32c(uint32_t crc, const void *bytes, size_t count);
 /*

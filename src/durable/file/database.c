@@ -143,15 +143,18 @@ int twi_database_number(struct twi_database *database, const char *sql, int64_t 
 	if (code == SQLITE_ROW)
 		*ret = sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
-	/* Without a row there is no number, so the file is not ours. */
+	/* Each query of the callers has a row, unless the file is damaged. */
 	return code == SQLITE_DONE ? -EUCLEAN : twi_database_error(code);
 }
 
 /*
- * Sets SQLite's options. wal_autocheckpoint 0: checkpoints follow the acknowledgements (log.h).
- * mmap off: a read error would be SIGBUS. cache_spill off: nothing is written before the commit.
- * secure_delete off: Debian's default of on costs a tenth of the speed. cell_size_check: a damaged
- * page is an error, not a guess. trusted_schema off: a foreign file cannot run functions.
+ * Sets SQLite's options:
+ * - wal_autocheckpoint 0: the store itself makes checkpoints, after the acknowledgements (log.h).
+ * - mmap_size 0: with a mapped file, a read error would raise SIGBUS.
+ * - cache_spill off: nothing is written before the commit.
+ * - secure_delete off: Debian turns it on, which takes a tenth of the speed.
+ * - cell_size_check on: SQLite reports an error for more kinds of damaged pages.
+ * - trusted_schema off: the schema of a foreign file cannot run functions.
  */
 static int configure(struct twi_database *database)
 {
@@ -246,8 +249,9 @@ static void ended(struct twi_database *database)
 }
 
 /*
- * Freezes the connection if another connection has written since the last check. Inside a
- * transaction the answer does not change. Returns 0, -ESTALE or an error.
+ * Freezes the connection if another connection has written since the open. Inside a transaction no
+ * other connection's write becomes visible. So one check after BEGIN is enough. Returns 0, -ESTALE
+ * or an error.
  */
 static int foreign_check(struct twi_database *database)
 {

@@ -3,9 +3,10 @@
  * The connection to SQLite: its settings, its statements, its errors.
  *
  * Errors. If COMMIT returns SQLITE_BUSY or SQLITE_FULL, the transaction did not happen. After any
- * other failure of COMMIT the file may have the transaction or not. A power loss could then cut off
- * later frames of the log. So the connection is frozen: it writes nothing more. The file must be
- * opened again, because only an open writes the log again (log.h).
+ * other failure of COMMIT the file may or may not have the transaction. If this connection wrote
+ * further transactions to the log, a power loss could cut them off. So the connection is frozen: it
+ * writes nothing more. The file must be opened again, because only an open writes the log again
+ * (log.h).
  */
 #ifndef TWI_DURABLE_FILE_DATABASE_H
 #define TWI_DURABLE_FILE_DATABASE_H
@@ -72,12 +73,12 @@ struct twi_database {
 	uint64_t pages; /* pages written to the log since the last checkpoint */
 	/* pages of the log at the last checkpoint, if a reader kept the log from starting again */
 	uint64_t pages_kept;
-	bool unsynced; /* the commit of the running transaction does not sync */
+	bool unsynced; /* the commit of the present transaction does not sync */
 };
 
 /* Opens an existing file. Returns -EUCLEAN if it is no database, or damaged. */
 int twi_database_open(struct twi_database *database, const char *path);
-/* Opens an existing file as twi_database_open does, but so that no call can write to it. */
+/* Opens an existing file as twi_database_open does, but only for reading. */
 int twi_database_open_to_read(struct twi_database *database, const char *path);
 /* Prepares all statements. The tables must exist. */
 int twi_database_prepare(struct twi_database *database);
@@ -89,11 +90,11 @@ int twi_database_execute(struct twi_database *database, const char *sql);
 /* Runs a query, and sets *ret to the first number of its first row. */
 int twi_database_number(struct twi_database *database, const char *sql, int64_t *ret);
 
-/* Returns the statement, reset, with its old arguments. */
+/* Resets a statement and returns it. Its old arguments stay bound. */
 sqlite3_stmt *twi_database_statement(struct twi_database *database, enum twi_sql sql);
 /*
- * Steps a statement. Returns 1 if there is a row, 0 if it is done, or an error. Resets the
- * statement unless there is a row.
+ * Steps a statement. Returns 1 if there is a row, 0 if the statement is done, or an error. Resets
+ * the statement unless there is a row.
  */
 int twi_database_step(sqlite3_stmt *statement);
 /* Runs a statement without rows, with the arguments that were bound. */
@@ -110,8 +111,8 @@ int twi_database_begin(struct twi_database *database);
  */
 int twi_database_begin_unsynced(struct twi_database *database);
 /*
- * Commits the transaction, which ends in each case. After -EBUSY or -ENOSPC it did not happen; any
- * other error freezes the connection (see above).
+ * Commits the transaction. The transaction is over in each case: after -EBUSY or -ENOSPC it did not
+ * happen; any other error freezes the connection (see above).
  */
 int twi_database_commit(struct twi_database *database);
 void twi_database_rollback(struct twi_database *database);

@@ -113,8 +113,8 @@ static int cut(struct twi_timers *timers, enum twi_sql sql, int64_t bound, size_
 }
 
 /*
- * Removes dead letters, and does not sync. A power loss may bring removed ones back, which does no
- * harm: the next trim removes them again.
+ * Removes dead letters, and does not sync. After a power loss the file may have them again. That
+ * does no harm: the next trim removes them again.
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dead letters: timers that were given up. They have a table of their own, in the order of their
- * ids, so that no load reads them. Another timer may use the key of a dead letter; its row keeps
- * the key for people who read it.
+ * ids, so that no load reads them. Another timer may use the key of a dead letter. The dead
+ * letter's row keeps the key, so that people can read it.
  */
 #ifndef TWI_DURABLE_FILE_DEAD_H
 #define TWI_DURABLE_FILE_DEAD_H
@@ -21,8 +21,8 @@ int twi_dead_drop(struct twi_timers *timers, struct tw_durable_id id);
 int twi_dead_put(struct twi_timers *timers, const struct tw_durable_row *row, int64_t ended_ns);
 
 /*
- * Returns 1 and the dead letter, 0 if there is none, or an error. The bytes stay until the next
- * call.
+ * Returns 1 and the dead letter, 0 if there is none, or an error. The row's bytes stay valid until
+ * the next call.
  */
 int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
 /*
@@ -31,7 +31,10 @@ int twi_dead_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_d
  * error.
  */
 int twi_dead_trim(struct twi_timers *timers, uint64_t most, int64_t ended_before_ns, size_t max);
-/* Gives at most `most` dead letters whose ids follow `after`. */
+/*
+ * Passes dead letters to `give` in the order of their ids, at most `most`. Begins after the id
+ * `after`, or at the first dead letter if `after` is zeros.
+ */
 int twi_dead_list(struct twi_timers *timers, struct tw_durable_id after, size_t most,
 		  tw_durable_give *give, void *to);
 

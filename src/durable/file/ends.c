@@ -64,7 +64,8 @@ static void keep(struct twi_ends *ends, const struct twi_end *end)
 }
 
 /*
- * Removes an end. Later entries that it had displaced move back (Knuth, volume 3, algorithm 6.4 R).
+ * Removes an end. Moves back later entries that it had displaced (Knuth, volume 3, algorithm 6.4
+ * R).
  */
 static void drop(struct twi_ends *ends, struct twi_end *end)
 {
@@ -241,7 +242,7 @@ static bool work_begin(struct twi_ends *ends)
 	return true;
 }
 
-/* Returns the end in the table, or NULL if its id has been used again. */
+/* Returns a noted end of `work` in the table, or NULL if its id has been used again meanwhile. */
 static struct twi_end *still_noted(const struct twi_ends *ends, const struct twi_end *end)
 {
 	struct twi_end *noted = find(ends, end->place, end->serial);
@@ -263,7 +264,7 @@ static int slice_delete(struct twi_ends *ends, size_t until)
 	return result;
 }
 
-/* Updates the memory after the commit of a slice, which has done the work up to `until`. */
+/* Updates the memory after the commit of a slice of `work`, up to the index `until`. */
 static void slice_done(struct twi_ends *ends, size_t until)
 {
 	for (size_t i = ends->work_done; i < until && ends->rows_deleted; i++) {

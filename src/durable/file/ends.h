@@ -3,15 +3,16 @@
  * Noted ends: timers that have ended, and whose rows are deleted later.
  *
  * Timers end in the order of their deadlines, but the rows of a bucket are sorted by serial. If an
- * end deleted its row at once, nearly each end would change another page. Instead, the end is
+ * end deleted its row at once, nearly each end would change a different page. Instead, the end is
  * appended to the table `ended`, where ends that follow each other share pages. When a bucket is
- * long past, its rows are deleted in the order of the file, and then its ends. Until then the row
- * stays in the table `timer`, but the timer counts as gone.
+ * long past, its ended rows are deleted in the order of the file, and then their noted ends. Until
+ * then an ended row stays in the table `timer`, but the timer counts as deleted.
  *
  * An end is noted only if the timer has no key, lies in the bucket that its id names, and is not in
  * the inbox (the table of new rows that wait for their buckets). All noted ends are in memory, in a
- * hash table by their serials. If there is no memory, an end deletes its row at once. So does an
- * end whose deadline is far ahead, because it would stay noted for days.
+ * hash table by their serials. In three cases an end deletes its row at once instead: there is no
+ * memory; TWI_ENDS_MAX ends are noted; or the timer's bucket is far ahead, so that the end could
+ * stay noted for days.
  *
  * All functions but twi_ends_slice() must be called inside a transaction, which the caller ends.
  */
@@ -29,8 +30,8 @@ enum {
 	TWI_ENDS_COLD = -5,
 #else
 	/*
-	 * The most noted ends. Each takes 24 bytes, and as much again for a free place in the
-	 * table.
+	 * The most noted ends. Each takes 24 bytes, and at least as much again, because half of the
+	 * table stays free.
 	 */
 	TWI_ENDS_MAX = 1 << 19,
 	/* How many rows one transaction deletes, in about 5 ms. */
@@ -55,7 +56,7 @@ struct twi_ends {
 	struct twi_end *table;
 	size_t room, count; /* room: places of the table, a power of two or 0; count: noted ends */
 	int64_t now_bucket; /* the bucket of the highest time */
-	int64_t oldest;     /* no noted end is of an earlier bucket */
+	int64_t oldest;     /* no noted end belongs to an earlier bucket */
 	int64_t number_last;
 	struct twi_end *work; /* the ends of the bucket that is being deleted */
 	size_t work_count, work_done;
@@ -71,14 +72,14 @@ bool twi_ends_have(const struct twi_ends *ends, int64_t place, int64_t serial);
 bool twi_ends_wanted(const struct twi_ends *ends, int64_t place);
 /* Notes an end. Returns 1 if done, 0 if there is no memory, or an error. */
 int twi_ends_add(struct twi_ends *ends, int64_t place, int64_t serial);
-/* Deletes the row of a noted end now, because its id is used again. */
+/* Deletes a noted end and its row now, because its id is used again. */
 int twi_ends_settle(struct twi_ends *ends, int64_t place, int64_t serial);
 
 /* Returns whether a bucket with noted ends is long past. */
 bool twi_ends_cold(const struct twi_ends *ends);
 /*
  * Deletes some rows of a bucket that is long past, in a transaction of its own. Its commit does not
- * sync: if a power loss undoes it, the rows and their noted ends are there again.
+ * sync: if a power loss undoes the commit, the file has the rows and their noted ends again.
  */
 int twi_ends_slice(struct twi_ends *ends);
 

@@ -15,7 +15,7 @@ enum {
 	RESERVE_BYTES = 2 * TWI_LOG_PAGES * 4096,
 };
 
-/* How far the highest time in the file may be behind the highest time that was seen. */
+/* How far the highest time in the file may be behind the highest time of all commits. */
 #define BEHIND_NS INT64_C(1000000000)
 
 /* Writes the record of the file in a transaction of its own. */
@@ -35,7 +35,7 @@ static int meta_commit(struct twi_file *file, const struct twi_meta *meta)
 	return result;
 }
 
-/* Begins a new epoch, which is durable before any timer runs in it. */
+/* Begins a new epoch (the time of one open), and stores its number before any timer runs in it. */
 static int epoch_begin(struct twi_file *file)
 {
 	struct twi_meta meta;
@@ -99,10 +99,7 @@ int twi_file_open(struct twi_file *file, const char *path)
 	return result;
 }
 
-/*
- * Marks the file as clean, and empties the log. The last checkpoint leaves an empty log, so that
- * the database file alone is a whole copy.
- */
+/* Marks the file as clean, and empties the log, so that the database file alone is a whole copy. */
 static void end_cleanly(struct twi_file *file)
 {
 	struct twi_meta meta = file->meta;
@@ -189,16 +186,16 @@ int twi_file_time(struct twi_file *file, int64_t now_ns)
 		file->highest_ns = now_ns;
 	file->timers.ends.now_bucket = twi_bucket(file->highest_ns);
 	/*
-	 * The time is written only when its second has changed. Otherwise it would cost a page in
-	 * each commit. A time in the file that is a little too old does no harm.
+	 * The time is written only when its second has changed. Otherwise each commit would write
+	 * one page more. A time in the file that is a little too old does no harm.
 	 */
 	if (file->highest_ns / BEHIND_NS == meta.wall_ns / BEHIND_NS)
 		return 0;
 	meta.wall_ns = file->highest_ns;
 	result = twi_meta_set(&file->database, &meta);
 	/*
-	 * If the transaction is rolled back, the file keeps an older time for at most a second
-	 * longer.
+	 * If the transaction is rolled back, the file keeps an older time until a commit in a later
+	 * second.
 	 */
 	if (result == 0)
 		file->meta = meta;
@@ -218,7 +215,7 @@ void twi_file_room_take(struct twi_file *file)
 	if (fd < 0)
 		return;
 	file->reserved = posix_fallocate(fd, 0, RESERVE_BYTES) == 0;
-	/* A reserve that is too small would only take space that others need. */
+	/* A reserve file that is too small would only take up space. */
 	if (!file->reserved && ftruncate(fd, 0) != 0)
 		file->reserved = false;
 	close(fd);

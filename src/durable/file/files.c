@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 /*
- * The numbers of network file systems (<linux/magic.h> and others), where a lock or a sync needs
- * another machine.
+ * The numbers of network file systems (<linux/magic.h> and others), where a lock or a sync depends
+ * on another machine.
  */
 static const uint32_t network[] = {
 	0x6969,     /* NFS */
@@ -79,8 +79,8 @@ static int file_system_check(const char *path, bool *ret_memory)
 }
 
 /*
- * Checks a path. Returns 0 for a regular file with one name, -ENOENT if there is none, or another
- * code.
+ * Checks a path. Returns 0 for a regular file with one name, -ENOENT if there is no file, or
+ * another code.
  */
 static int kind_check(const char *path, struct stat *ret)
 {
@@ -124,8 +124,8 @@ static int lock_open(struct twi_files *files, const char *path, const struct sta
 }
 
 /*
- * Makes the lock file without opening it. If another thread of the process has opened and locked the
- * new file at once, a close of it here would drop that lock.
+ * Makes the lock file without opening it. Another thread of the process may open and lock the new
+ * file at once. If this thread had opened the file, its close would drop that lock.
  */
 static int lock_make(const char *path)
 {
@@ -213,7 +213,8 @@ static int database_make(const char *path)
 		result = 0;
 	}
 	/*
-	 * Syncs even if the file existed, because an earlier process may have died before its sync.
+	 * Syncs the directory even if the file existed, because an earlier process may have died
+	 * before its sync.
 	 */
 	return result == 0 ? twi_files_sync_directory(path) : result;
 }
@@ -255,7 +256,7 @@ void twi_files_undo(struct twi_files *files)
 {
 	char *path = files->made ? twi_files_name(files->path, "-lock") : NULL;
 
-	/* Without memory, or if the system refuses, the file stays. It does no harm. */
+	/* If there is no memory, or the system refuses, the lock file stays. That does no harm. */
 	if (path != NULL)
 		(void)unlink(path);
 	free(path);

@@ -3,11 +3,12 @@
  * The files of a store: PATH is the database, PATH-lock the lock. The lock is a POSIX lock, because
  * a forked child inherits other kinds of locks.
  *
- * The lock file stays when the store is closed. Only an open that made it and then failed removes it,
- * so that a wrong path leaves no file behind. It removes the file while it holds the lock. Another
- * process may have opened the file before, and may lock it afterwards. So an open that has the lock
- * checks that the path still leads to the locked file. Otherwise a third process could make and lock
- * a new file, and two processes would have the store open.
+ * The lock file stays when the store is closed. If an open makes the lock file and then fails, it
+ * removes the file, so that a wrong path leaves no file behind. It removes the file while it holds
+ * the lock. Another process may have opened the file before the removal, and may lock it
+ * afterwards. So an open that has the lock checks that the path still leads to the locked file.
+ * Otherwise a third process could make and lock a new file, and two processes would have the store
+ * open.
  */
 #ifndef TWI_DURABLE_FILE_FILES_H
 #define TWI_DURABLE_FILE_FILES_H
@@ -29,9 +30,9 @@ struct twi_files {
  *   -EISDIR   the path is a directory
  *   -ELOOP    the file is a symbolic link
  *   -EMLINK   the file has another hard link
- *   -ENOTSUP  it is on a network file system
- *   -EBUSY    it is open already
- *   -EINVAL   it is no regular file
+ *   -ENOTSUP  the file is on a network file system
+ *   -EBUSY    the file is open as a store already
+ *   -EINVAL   the path is no regular file
  * or a code of the system.
  */
 int twi_files_take(const char *path, struct twi_files *ret);

@@ -62,8 +62,8 @@ static int rewrite(sqlite3_file *file)
 }
 
 /*
- * Takes SQLite's writer lock, so that no other process appends to the log, or restarts it, while
- * this one writes it again.
+ * Writes the log again under SQLite's writer lock, so that no other process appends to the log, or
+ * restarts it, meanwhile.
  */
 static int rewrite_locked(struct twi_database *database)
 {
@@ -80,7 +80,7 @@ static int rewrite_locked(struct twi_database *database)
 }
 
 /*
- * Copies the log into the database. If it was not copied to its end, it cannot start again, and its
+ * Copies the log into the database. If a part was not copied, the log cannot start again, and its
  * number of pages is recorded.
  */
 static int checkpoint(struct twi_database *database, int mode)

@@ -22,20 +22,20 @@ enum {
 struct load {
 	const struct twi_near *near;
 	struct twi_timers *timers;
-	struct twi_mark from; /* the last timer that was given */
-	size_t most;          /* how many timers this load may still give */
-	/* this load has read the plan, so a mark must have its row unless its timer has ended */
+	struct twi_mark from; /* the last mark that was taken */
+	size_t most;          /* how many timers this load may still pass on */
+	/* this load has made the plan, so each mark must have its row, unless its end is noted */
 	bool fresh;
 };
 
-/* Rows to give: they are read in the order of the file, and given in the order of deadlines. */
+/* Rows to pass on: read in the order of the file, and passed on in the order of deadlines. */
 struct piece {
 	struct twi_mark *marks;
 	struct tw_durable_row *rows;
 	size_t mark_count, count;
 };
 
-/* Reads the marks of the bucket's timers that this load or a later one may give. */
+/* Reads the marks of the bucket's timers that this load or a later one may pass on. */
 static int bucket_look(const struct load *load, struct twi_plan *plan)
 {
 	sqlite3_stmt *statement =
@@ -82,8 +82,8 @@ static int plan_of(struct load *load, int64_t bucket, struct twi_plan **ret)
 }
 
 /*
- * Returns whether to give a mark. The plan has a mark twice if its timer moved away and came back.
- * The second mark is not behind the last one that was given, and is left out.
+ * Returns whether to pass on the timer of a mark. If the timer was moved away and back, the plan
+ * has its mark twice. Then the second mark is not behind `from`, and is left out.
  */
 static bool wanted(const struct load *load, const struct twi_mark *mark)
 {
@@ -102,18 +102,16 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
 			/*
-			 * A load of other kinds may not have reached this mark yet. The mark is
-			 * gone, so that load cannot use the plan any more.
+			 * A load of other kinds may not have reached this mark, which the plan
+			 * loses here. So the plan now begins behind the mark, and that load must
+			 * make a new plan.
 			 */
 			twi_plan_pass(plan, mark);
 		twi_plan_pop(plan);
 	}
 }
 
-/*
- * Copies a row. If its key and payload are long, leaves them out: they are read again when the row
- * is given.
- */
+/* Copies a row. If its key and payload are long, leaves them out: row_give reads them again. */
 static int piece_add(struct piece *piece, const struct tw_durable_row *row)
 {
 	struct tw_durable_row *copy = &piece->rows[piece->count];
@@ -207,7 +205,7 @@ static int row_give(const struct load *load, int64_t bucket, struct tw_durable_r
 	return load->near->give(load->near->to, &row);
 }
 
-/* Gives the rows. If `give` ends the walk, the marks of the remaining rows go back to the plan. */
+/* Passes the rows to `give`. After an error of `give`, puts the marks of the other rows back. */
 static int piece_give(struct load *load, struct twi_plan *plan, const struct piece *piece)
 {
 	struct twi_mark mark;
@@ -237,8 +235,8 @@ static void piece_free(struct piece *piece)
 }
 
 /*
- * Reads the next piece of the plan, and gives its rows to the set. Returns 1 if the plan had marks
- * left for this load, 0 if it had none, or an error.
+ * Reads the rows of the plan's next marks, and passes them on. Returns 1 if the plan had marks for
+ * this load, 0 if it had none, or an error.
  */
 static int piece_load(struct load *load, struct twi_plan *plan)
 {
@@ -262,7 +260,7 @@ static int piece_load(struct load *load, struct twi_plan *plan)
 	return result < 0 ? result : full;
 }
 
-/* Gives the timers of a bucket, until the load has given as many as it should. */
+/* Passes on the timers of a bucket, up to the limits of the load. */
 static int bucket_load(struct load *load, int64_t bucket)
 {
 	struct twi_plan *plan;
@@ -304,7 +302,7 @@ static int bucket_next(const struct load *load, int64_t bucket, int64_t *ret)
 	*ret = sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
 	/*
-	 * In a damaged file the rows may be out of order. Without this check the walk might not
+	 * In a damaged file the rows may be out of order. Without this check the load might not
 	 * end.
 	 */
 	return result == 1 && *ret < bucket ? -EUCLEAN : result;
@@ -329,7 +327,7 @@ static int buckets_load(struct load *load)
 int twi_near_load(struct twi_timers *timers, const struct twi_near *near)
 {
 	struct load load = {near, timers, {INT64_MIN, INT64_MIN, INT64_MIN, 0}, near->most, false};
-	/* A caller that reads more at the same moment has begun a transaction already. */
+	/* tickwheel-durable reads everything in one transaction, which it has begun already. */
 	bool begun = sqlite3_get_autocommit(timers->database->sqlite) == 0;
 	int result = begun ? 0 : twi_database_begin_read(timers->database);
 

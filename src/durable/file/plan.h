@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans. A plan has the timers of a bucket that a load has seen but not given yet. So the next load
- * need not read the bucket again. A plan is a heap of marks, the earliest on top. It has the mark
- * of each timer of the bucket behind `from` and up to `last`; if a timer is put into this part of
- * the bucket, its mark is added. Marks of timers that have ended or moved away stay, and so do
- * those of a transaction that was rolled back. So a load reads each row before it gives it.
+ * Plans. A plan lists timers of a bucket that a load has read but not passed on yet. So the next
+ * load need not read the bucket again. A plan is a heap of marks, with the earliest on top. It has
+ * the mark of each timer of the bucket behind `from` and up to `last`. If a timer is put into this
+ * part of the bucket, its mark is added. When a timer ends or moves away, or its transaction is
+ * rolled back, its mark stays. So a load reads the row of each mark before it passes the timer on.
  */
 #ifndef TWI_DURABLE_FILE_PLAN_H
 #define TWI_DURABLE_FILE_PLAN_H
@@ -49,29 +49,29 @@ bool twi_mark_before(const struct twi_mark *mark, const struct twi_mark *other);
 /* Compares two marks in that order, for qsort(). */
 int twi_mark_compare(const void *one, const void *other);
 
-/* Returns the plan of a bucket, if it begins at `after` or before, otherwise NULL. */
+/* Returns a plan of this bucket that begins at `after` or before, or NULL. */
 struct twi_plan *twi_plan_find(struct twi_plans *plans, int64_t bucket,
 			       const struct twi_mark *after);
 /*
- * Begins a plan of the timers behind `after`. The new plan replaces an older one. Returns NULL if
- * there is no memory.
+ * Begins a plan of the bucket's timers behind `after`. The new plan takes a free place, or replaces
+ * the plan that was not used last. Returns NULL if there is no memory.
  */
 struct twi_plan *twi_plan_begin(struct twi_plans *plans, int64_t bucket,
 				const struct twi_mark *after);
 /* Adds a mark while the bucket is read. Returns false if there is no memory. */
 bool twi_plan_collect(struct twi_plan *plan, const struct twi_mark *mark);
-/* Ends the building of a plan. Must be called when the bucket was read. */
+/* Completes a plan. Must be called when all timers of the bucket were collected. */
 void twi_plan_ready(struct twi_plan *plan);
 
 /* Returns the earliest mark, or NULL. */
 const struct twi_mark *twi_plan_first(const struct twi_plan *plan);
 void twi_plan_pop(struct twi_plan *plan);
 /*
- * Removes a mark that was given, or is not wanted. Afterwards the plan has only the timers behind
- * it.
+ * Notes that a mark was passed on or is not wanted. Afterwards the plan covers only the timers
+ * behind this mark.
  */
 void twi_plan_pass(struct twi_plan *plan, const struct twi_mark *mark);
-/* Puts back a mark that was not given. */
+/* Puts back a mark that was not passed on. */
 void twi_plan_push(struct twi_plan *plan, const struct twi_mark *mark);
 /* Returns whether the bucket has no timers behind those of this plan. */
 bool twi_plan_whole(const struct twi_plan *plan);

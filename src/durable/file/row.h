@@ -36,8 +36,8 @@ static inline int64_t twi_serial(struct tw_durable_id id)
 /* Binds all columns of a PUT statement. The bytes must stay until the statement has run. */
 void twi_row_bind(sqlite3_stmt *statement, const struct tw_durable_row *row);
 /*
- * Reads a row of a statement. Its bytes stay until the next step. Returns -EUCLEAN if the row is
- * damaged, or lies in the wrong bucket.
+ * Reads a row of a statement. The row's bytes stay valid until the statement's next step. Returns
+ * -EUCLEAN if the row is damaged, or lies in the wrong bucket.
  */
 int twi_row_read(sqlite3_stmt *statement, struct tw_durable_row *ret);
 

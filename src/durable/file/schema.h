@@ -17,12 +17,15 @@ enum {
 	TWI_SCHEMA_VERSION = 4,
 };
 
-/* The one row of the table meta. */
+/*
+ * The one row of the table meta. */
 struct twi_meta {
-	int64_t serial;  /* all serials below it may be in use; no other serial is */
+	int64_t serial;  /* only serials below it may
+ * be in use
+ */
 	int64_t epoch;   /* how often the file was opened */
 	int64_t clean;   /* 1 if the last process that had the file open closed it, otherwise 0 */
-	int64_t wall_ns; /* the highest wall-clock time that was seen */
+	int64_t wall_ns; /* the highest wall-clock time of a commit; may be a second behind */
 };
 
 /*
@@ -49,13 +52,16 @@ int twi_clock_set(struct twi_database *database, const struct tw_durable_clock *
 
 /* Adds a kind. Must be called inside a transaction. */
 int twi_kind_add(struct twi_database *database, uint32_t number, const char *name);
-/* Gives each kind in order of its number. The name is only valid during the call. */
+/*
+ * Passes each kind to `give`, in the order of their numbers. The name is only valid during the
+ * call.
+ */
 int twi_kind_all(struct twi_database *database,
 		 int (*give)(void *to, uint32_t number, const char *name), void *to);
 
 /* Marks a kind as paused, or removes the mark. Must be called inside a transaction. */
 int twi_paused_set(struct twi_database *database, uint32_t number, bool paused);
-/* Gives the numbers of all paused kinds, in ascending order. */
+/* Passes the numbers of all paused kinds to `give`, in ascending order. */
 int twi_paused_all(struct twi_database *database, int (*give)(void *to, uint32_t number), void *to);
 
 #endif

@@ -116,7 +116,7 @@ static int file_reserve(void *to, uint64_t count, uint64_t *ret_first)
 	return result == -EBUSY ? -EAGAIN : result;
 }
 
-/* Returns false for an operation that would break the file, or this store's tables. */
+/* Returns false for an operation that the file cannot represent: with a wrong serial or kind. */
 static bool sound(const struct store *store, const struct tw_durable_op *op)
 {
 	if (op->row.id.serial == 0 || op->row.id.serial > INT64_MAX)
@@ -139,7 +139,7 @@ struct giving {
 	const struct store *store;
 	tw_durable_give *give;
 	void *to;
-	/* not 0 for the number of a wanted kind; NULL if all kinds are wanted */
+	/* kinds[n] is not 0 if kind n is wanted; NULL if all kinds are wanted */
 	const unsigned char *kinds;
 };
 
@@ -190,7 +190,7 @@ static int file_near(void *to, const struct tw_durable_row *after, int64_t until
 	return file_near_kinds(to, NULL, after, until_ns, max, give, give_to);
 }
 
-/* Gives a row that was found, if its kind is known. */
+/* If a row was found and its kind is known, passes it to `give`. */
 static int found(struct store *store, int result, const struct tw_durable_row *row,
 		 tw_durable_give *give, void *to)
 {
@@ -228,7 +228,7 @@ static int file_find_key(void *to, const void *key, size_t bytes, tw_durable_giv
 		result = twi_timers_key_get(&store->file.timers, key, (uint32_t)bytes, &id);
 	if (result == 1) {
 		result = twi_timers_get(&store->file.timers, id, &row);
-		/* The file has the key, but not its timer. */
+		/* If the file has the key, but not its timer, it is damaged. */
 		result = result == 0 ? -EUCLEAN : result;
 	}
 	return found(store, result, &row, give, give_to);
@@ -251,8 +251,7 @@ static int file_dead(void *to, struct tw_durable_id after, size_t max, tw_durabl
 }
 
 /*
- * Does one piece of the work that can wait, and no more, because the set's next commit waits for
- * it.
+ * Does only one piece of the work that can wait, because the set's next commit waits for this call.
  */
 static int file_upkeep(void *to)
 {

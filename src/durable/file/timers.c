@@ -69,8 +69,8 @@ void twi_timers_done(struct twi_timers *timers)
 }
 
 /*
- * Returns whether the inbox may have a serial. Most timers that end are old, and need no query of
- * the inbox.
+ * Returns whether the inbox may have a serial. Most timers that end have left the inbox, and this
+ * check saves a query for them.
  */
 static bool inbox_may_have(const struct twi_timers *timers, int64_t serial)
 {
@@ -147,7 +147,7 @@ static int pointer_set(struct twi_timers *timers, struct tw_durable_id id, int64
 }
 
 /*
- * Finds the pointer of a timer. Returns 1 and the present bucket of a timer that has left the
+ * Finds the pointer of a timer. Returns 1 and the timer's present bucket if the timer has left the
  * bucket of its id, 0 if it has not, or an error.
  */
 static int pointer_get(struct twi_timers *timers, struct tw_durable_id id, int64_t *ret_bucket)
@@ -191,7 +191,10 @@ static int row_put(struct twi_timers *timers, const struct tw_durable_row *row, 
 	return 0;
 }
 
-/* Records the serial of a timer that has moved, because its id alone no longer finds it. */
+/*
+ * Records the serial of a timer that has moved or changed, because a put of its id must look for it
+ * (may_be_taken).
+ */
 static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 {
 	if (twi_serial(id) > timers->known_last)
@@ -199,9 +202,10 @@ static void known_add(struct twi_timers *timers, struct tw_durable_id id)
 }
 
 /*
- * Returns whether a query must look for a timer or dead letter with the id of a new row. It costs
- * half as much as the insert, and most ids are new. `elsewhere`: the new row does not go to the
- * bucket of its id. Otherwise the insert itself finds a row with this id in that bucket.
+ * Returns whether a query must look for a timer or dead letter with the id of a new row. Most ids
+ * are new, and the query takes half as long as the insert. `elsewhere`: the new row does not go to
+ * the bucket of its id in `timer`. If it goes there, the insert itself finds a row with this id in
+ * that bucket.
  */
 static bool may_be_taken(const struct twi_timers *timers, int64_t serial, bool elsewhere)
 {
@@ -330,8 +334,8 @@ int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw
 	if (result != 1)
 		return result;
 	/*
-	 * The row has another id with the same serial, so the caller's id was made up, or is of
-	 * another file.
+	 * The row has the same serial, but another id. So the caller's id was made up, or belongs
+	 * to another file.
 	 */
 	if (row.id.place != id.place)
 		return 0;
@@ -390,7 +394,10 @@ static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id
 	return change_by(timers, TWI_SQL_TIMER_DELETE_PLAIN, twi_place(id), twi_serial(id));
 }
 
-/* Ends a timer without a key that lies in the bucket of its id. Most timers are of this sort. */
+/*
+ * Ends a timer without a key that lies in the bucket of its id, like most timers. Returns 1 if
+ * done, 0 if the timer is not of this sort, or an error.
+ */
 static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)
 {
 	int result = 0;
@@ -424,7 +431,7 @@ int twi_timers_delete(struct twi_timers *timers, struct tw_durable_id id)
 	return result < 0 ? result : 1;
 }
 
-/* Finds the last serial of the oldest slice. */
+/* Finds the greatest serial of the slice of the inbox with the lowest serials. */
 static int slice_end(struct twi_timers *timers, int64_t *ret)
 {
 	sqlite3_stmt *statement = statement_of(timers, TWI_SQL_INBOX_SLICE);
@@ -451,8 +458,8 @@ static int slice_move(struct twi_timers *timers)
 }
 
 /*
- * Moves a slice of the inbox. The commit does not sync. If a power loss undoes it, the rows are
- * still in the inbox. The next synced commit covers it, too.
+ * Moves a slice of the inbox. The commit does not sync. If a power loss undoes the commit, the rows
+ * are still in the inbox. The next commit that syncs makes this one durable, too.
  */
 int twi_timers_slice(struct twi_timers *timers)
 {

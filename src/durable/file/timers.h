@@ -3,11 +3,11 @@
  * Timers in the tables timer and inbox, found by their ids.
  *
  * A row lies in one of the two tables, never in both. In `timer` it lies in the bucket of its
- * deadline. The table `inbox` has new rows that wait until upkeep moves them to their buckets. The
- * id names the first bucket of a timer. If the timer now lies in another one, a pointer row in the
- * table `moved` has that bucket. Each move rewrites the pointer, and the end of the timer deletes
- * it, in the same transaction. A row in `inbox` has never moved, so it needs no pointer. A row in
- * `timer` whose end is noted (ends.h) counts as deleted.
+ * deadline. The table `inbox` has new rows that wait until upkeep moves them to their buckets. A
+ * timer's id names its first bucket. If the timer now lies in another bucket, a pointer row in the
+ * table `moved` names that bucket. Each move to another bucket writes or deletes the pointer in the
+ * same transaction, and so does the end of the timer. A row in `inbox` has never moved, so it needs
+ * no pointer. A row in `timer` whose end is noted (ends.h) counts as deleted.
  *
  * All functions but twi_timers_slice() must be called inside a transaction, which the caller ends.
  */
@@ -27,8 +27,8 @@ enum {
 #else
 enum {
 	/*
-	 * A batch with fewer new rows puts them into the inbox, where they are neighbours. In a
-	 * larger batch, rows have neighbours in their buckets anyway.
+	 * A batch with fewer new rows than this puts them into the inbox, where they lie next to
+	 * each other. In a larger batch, many rows lie next to each other in their buckets anyway.
 	 */
 	TWI_INBOX_BATCH = 600,
 	/* If the inbox has this many rows, upkeep moves them to their buckets. */
@@ -42,11 +42,11 @@ struct twi_timers {
 	struct twi_database *database;
 	struct twi_ends ends;
 	struct twi_plans plans;
-	/* no serial outside [first, last] is in the inbox */
+	/* the inbox has no serial outside [inbox_first, inbox_last] */
 	int64_t inbox_rows, inbox_first, inbox_last;
 	/* Timers with a greater serial have neither moved nor become dead letters. */
 	int64_t known_last;
-	int64_t put_last;    /* no greater serial was put since the open */
+	int64_t put_last;    /* the greatest serial that was put since the open */
 	unsigned char *copy; /* bytes of a row that is being changed */
 	size_t copy_room;
 };
@@ -58,19 +58,20 @@ void twi_timers_done(struct twi_timers *timers);
 int twi_timers_refresh(struct twi_timers *timers);
 
 /*
- * Puts a new row: into the inbox, if `inbox` and the timer has not moved. Returns 0 if done, 1 if a
- * timer or a dead letter has its id, or an error.
+ * Puts a new row into its bucket. If `inbox`, and the bucket is the one that the id names, puts the
+ * row into the inbox instead. Returns 0 if done, 1 if a timer or a dead letter has its id, or an
+ * error.
  */
 int twi_timers_put(struct twi_timers *timers, const struct tw_durable_row *row, bool inbox);
 /*
- * Finds a timer. Returns 1 and the row, 0 if there is none, or an error. The row's bytes stay until
- * the next call.
+ * Finds a timer. Returns 1 and the row, 0 if there is none, or an error. The row's bytes stay valid
+ * until the next call.
  */
 int twi_timers_get(struct twi_timers *timers, struct tw_durable_id id, struct tw_durable_row *ret);
 /* Finds a timer whose row lies in this bucket or in the inbox. Returns as twi_timers_get. */
 int twi_timers_get_at(struct twi_timers *timers, int64_t bucket, int64_t serial,
 		      struct tw_durable_row *ret);
-/* Copies the bytes of a row, which are lost when its statement is stepped again. */
+/* Copies the bytes of a row. SQLite keeps them only until the statement's next step. */
 int twi_timers_keep(struct twi_timers *timers, struct tw_durable_row *row);
 /*
  * Replaces the row `old`, which comes from twi_timers_get(), by `row`, in the bucket of its new
@@ -88,8 +89,8 @@ int twi_timers_key_get(struct twi_timers *timers, const void *key, uint32_t byte
 		       struct tw_durable_id *ret);
 
 /*
- * Moves the oldest slice of the inbox, in a transaction of its own. Returns 1 if rows are left, 0,
- * or an error.
+ * Moves the rows with the lowest serials from the inbox to their buckets, in a transaction of its
+ * own. Returns 1 if the inbox still has rows, 0 if it has none, or an error.
  */
 int twi_timers_slice(struct twi_timers *timers);
 

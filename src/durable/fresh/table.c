@@ -9,13 +9,13 @@
 
 enum {
 	/*
-	 * After so many chunks that were not free, the caller stages its timer by the queue
+	 * After so many chunks that were not free, the caller pushes its timer to the staging queue
 	 * (schedule.c).
 	 */
 	CHUNK_TRIES = 4,
 	/*
-	 * The scheduler prefetches the entry so many serials ahead, because its cache line is in
-	 * the cache of the I/O thread.
+	 * A scheduling thread prefetches the entry so many serials ahead, because the entry's cache
+	 * line is in the cache of the I/O thread's CPU.
 	 */
 	AHEAD = 8,
 	ENTRIES_LEAST = 64 * TWI_DURABLE_CHUNK,
@@ -56,7 +56,7 @@ static uint64_t word_of(uint64_t serial, enum twi_fresh_state state)
 }
 
 /*
- * Returns whether the next serials probably have a free chunk. If the I/O thread is far behind,
+ * Returns whether the chunk of the next serials is probably free. If the I/O thread is far behind,
  * callers must not use up serials in vain. RELAXED, both: only a guess; a swap decides.
  */
 static bool chunk_free_next(struct tw_durable *set)
@@ -98,13 +98,13 @@ static bool lane_fill(struct tw_durable *set, uint32_t lane, uint64_t seen, uint
 	twi_store_relaxed(&chunk->given, TWI_DURABLE_CHUNK);
 	twi_handover_push(&set->fresh, &chunk->link);
 	/*
-	 * E109: a thread that takes a serial of this chunk comes after the push. Otherwise its flush
-	 * could be answered before the I/O thread knows the chunk.
+	 * E109: the push happens before another thread takes a serial of this chunk. Otherwise a
+	 * flush of that thread could be answered before the I/O thread knows the chunk.
 	 */
 	if (!twi_cas_release(&set->fresh_lanes[lane].next, &seen, *ret_serial + 1))
 		/*
 		 * RELAXED: another thread has filled the lane, so the rest of this chunk stays
-		 * unused. The entry of its first serial publishes that.
+		 * unused. The entry of the chunk's first serial publishes this number.
 		 */
 		twi_store_relaxed(&chunk->given, 1);
 	return true;
@@ -159,7 +159,10 @@ bool twi_fresh_timer_absorb(struct tw_durable *set, struct tw_durable_id id)
 	timer = twi_load_relaxed(&entry->timer);
 	if (twi_load_relaxed(&entry->place) != id.place)
 		return false;
-	/* E109, LIN of this cancel: its reads of the entry come before the chunk's next use. */
+	/*
+	 * E109, LIN of this cancel: this thread's reads of the entry come before the chunk's next
+	 * use.
+	 */
 	if (!twi_cas_release(&entry->word, &word, word_of(id.serial, TWI_FRESH_ABSORBED)))
 		return false;
 	bytes = (int64_t)twi_timer_bytes(timer) - TWI_FRESH_BYTES;
@@ -195,8 +198,8 @@ static uint64_t first_bits(uint64_t count)
 
 /*
  * Returns the entries that this thread has not seen, one bit for each. RELAXED, all: a later step
- * finds what this one misses. A flush misses no serial that its caller took before: the push of its
- * request publishes the lane's number.
+ * finds what this one misses. A flush misses no serial that its caller took before: the push of the
+ * request publishes `next` of the lane.
  */
 static uint64_t unseen(struct tw_durable *set, const struct twi_fresh_chunk *chunk)
 {
@@ -204,9 +207,9 @@ static uint64_t unseen(struct tw_durable *set, const struct twi_fresh_chunk *chu
 	uint64_t first = twi_load_relaxed(&chunk->first);
 
 	/*
-	 * If the lane takes serials of this chunk, those before `next` are in use. If `next` is beyond
-	 * the chunk, all may be. If it is before the chunk, the difference wraps, and this thread looks
-	 * at all entries in vain.
+	 * If the lane takes serials of this chunk, those before `next` are in use. If `next` is
+	 * beyond the chunk, all serials may be. If it is before the chunk, the difference wraps,
+	 * and this thread looks at all entries, some of them in vain.
 	 */
 	return first_bits(next - first) & ~chunk->seen;
 }
@@ -224,8 +227,8 @@ static struct twi_durable_timer *entry_take(struct twi_fresh_entry *entry, uint6
 	uint64_t word = word_of(serial, TWI_FRESH_STAGED);
 
 	/*
-	 * E109: pairs with twi_fresh_timer_put(). If it fails, it pairs with twi_fresh_timer_absorb(), whose
-	 * reads of the entry come before the chunk's next use.
+	 * E109: pairs with twi_fresh_timer_put(). If the swap fails, it pairs with
+	 * twi_fresh_timer_absorb(), whose reads of the entry come before the chunk's next use.
 	 */
 	if (!twi_cas_acquire(&entry->word, &word, word_of(serial, TWI_FRESH_TAKEN)))
 		return NULL;
@@ -266,7 +269,10 @@ static bool chunk_see(struct tw_durable *set, struct twi_fresh_chunk *chunk,
 	return chunk->seen != before;
 }
 
-/* RELAXED: acquired with the entry of the first serial, without which the chunk is not over. */
+/*
+ * RELAXED: acquired with the entry of the first serial. Before this thread has seen that entry,
+ * `seen` lacks its bit, and the chunk is not over.
+ */
 static bool chunk_over(const struct twi_fresh_chunk *chunk)
 {
 	uint64_t all = first_bits(twi_load_relaxed(&chunk->given));

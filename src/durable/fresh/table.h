@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fresh timers: scheduled, and not seen by the I/O thread yet. No other thread has a pointer to a
- * fresh timer; it is only in the entry of its serial. One swap of the entry decides between a
- * canceller and the I/O thread. If the canceller wins, it frees the timer at once, and the I/O
- * thread never touches it.
+ * Fresh timers: scheduled, and not taken by the I/O thread yet. The only pointer to a fresh timer
+ * is in the entry of the timer's serial. One swap of the entry decides between a canceller and the
+ * I/O thread. If the canceller wins, it frees the timer at once, and the I/O thread never touches
+ * it.
  *
- * A chunk is up to 64 consecutive serials with their entries. A lane takes a chunk and pushes it to the
- * I/O thread, before it gives out the first serial. In each step the I/O thread reads the entries
- * of the pushed chunks, which are consecutive in memory. A chunk is free again when all its serials
- * are used, and the I/O thread has seen each of them. An entry needs no clearing, because its word
- * contains the serial: a word of another serial counts as empty.
+ * A chunk is up to 64 consecutive serials with their entries. A scheduling thread takes a chunk for
+ * its lane and pushes the chunk to the I/O thread, before any of the chunk's serials gets a timer.
+ * In each step the I/O thread reads the entries of the pushed chunks, which are consecutive in
+ * memory. A chunk is free again when all its serials are used, and the I/O thread has seen each of
+ * them. An entry needs no clearing, because its word contains the serial: a word of another serial
+ * counts as empty.
  *
  *     from      to        by             when
  *     (empty)   STAGED    the scheduler  the timer is complete
@@ -29,7 +30,10 @@ enum twi_fresh_state {
 	TWI_FRESH_TAKEN = 2,
 	TWI_FRESH_ABSORBED = 3,
 	TWI_FRESH_STATES = 4, /* the word is the serial times this, plus a state */
-	/* How many bytes an absorbed timer counts as staged, until the I/O thread has seen it. */
+	/*
+	 * How many staged bytes an absorbed timer counts as, until the I/O thread has seen its
+	 * entry.
+	 */
 	TWI_FRESH_BYTES = 32,
 };
 
@@ -56,8 +60,8 @@ bool twi_fresh_timers_create(struct tw_durable *set, uint64_t entries);
 void twi_fresh_timers_destroy(struct tw_durable *set);
 
 /*
- * Takes a serial that has an entry, for a new timer. The caller must pass both to twi_fresh_timer_put().
- * Returns NULL if there is none at the moment.
+ * Takes a serial that has an entry, for a new timer. The caller must pass the entry and the timer
+ * with this serial to twi_fresh_timer_put(). Returns NULL if there is no such serial at the moment.
  */
 struct twi_fresh_entry *twi_fresh_timer_take(struct tw_durable *set, uint64_t *ret_serial);
 /* Puts a timer into its entry. From here on another thread may end and free it. */
@@ -74,7 +78,7 @@ bool twi_fresh_timer_absorb(struct tw_durable *set, struct tw_durable_id id);
 bool twi_fresh_timers_collect(struct tw_durable *set,
 			      void (*give)(struct tw_durable *set,
 					   struct twi_durable_timer *timer));
-/* For the I/O thread: returns whether a call of twi_fresh_timers_collect() would find something now. */
+/* For the I/O thread: returns whether twi_fresh_timers_collect() would find something now. */
 bool twi_fresh_timers_any(struct tw_durable *set);
 
 #endif

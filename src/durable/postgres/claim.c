@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims. If a claim was cut off, the next one continues at the deadline of its last row. At least
- * once in `poll_ns` a claim begins at the earliest deadline, because a long transaction may have
- * made rows with earlier deadlines. If such a claim takes long, looks find those rows instead
- * (look.c). After a new connection the session's rows are read, because the reply to a claim may
- * have been lost.
+ * Claims. If a claim got as many rows as it asked for, the next one continues at the deadline of
+ * its last row. At least once in `poll_ns` a claim begins at the earliest deadline, because a
+ * transaction that was open until now may have added rows with earlier deadlines. If such a claim
+ * takes long, looks find those rows instead (look.c). After a new connection, the set reads the
+ * session's rows, because the reply to a claim may have been lost.
  */
 #include "durable/postgres/store.h"
 
@@ -38,7 +38,10 @@ static int batch_run(struct twi_postgres *store, enum twi_postgres_sql sql, PGre
 	return 0;
 }
 
-/* Frees the rows that the set does not want. If this fails, the session's rows are read again. */
+/*
+ * Ends the claims of the rows that the set does not need. If this fails, the session's rows are
+ * read again.
+ */
 static void give_back(struct twi_postgres *store, const PGresult *result, int first,
 		      const unsigned char *wanted)
 {
@@ -57,7 +60,7 @@ static void give_back(struct twi_postgres *store, const PGresult *result, int fi
 		store->unread = true;
 }
 
-/* Gives the rows of a result, in their order. */
+/* Passes the rows of a result to `give`, in their order. */
 static int rows_give(struct twi_postgres *store, const PGresult *result, tw_durable_give *give,
 		     void *to)
 {
@@ -79,8 +82,8 @@ static int rows_give(struct twi_postgres *store, const PGresult *result, tw_dura
 }
 
 /*
- * Gives the rows that the session has claimed, but not started. The set takes those that it does
- * not have.
+ * Passes the rows that the session has claimed, but not started, to `give`. The set takes those
+ * that it does not have in memory.
  */
 static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to)
 {
@@ -99,8 +102,8 @@ static int held_read(struct twi_postgres *store, tw_durable_give *give, void *to
 }
 
 /*
- * Records where the next claim begins, and when it is made. `anew`: this claim began at the first
- * deadline or at the recent rows.
+ * Records where the next claim begins, and when the next claim from the beginning is due. `anew`:
+ * this claim began at the first deadline or at the recent rows.
  */
 static void next_claim(struct twi_postgres *store, const PGresult *result, bool anew, size_t max)
 {
@@ -114,7 +117,7 @@ static void next_claim(struct twi_postgres *store, const PGresult *result, bool 
 		store->low = twi_value_int8(result, count - 1, 2);
 }
 
-/* Gives the rows of a claim, and frees its result. Returns how many there are. */
+/* Passes the rows of a claim to `give`, and frees the result. Returns how many there are. */
 static int claim_give(struct twi_postgres *store, PGresult *result, tw_durable_give *give, void *to)
 {
 	int error = rows_give(store, result, give, to), count = PQntuples(result);
@@ -144,8 +147,8 @@ static int claim_found(struct twi_postgres *store, size_t max, tw_durable_give *
 }
 
 /*
- * Claims rows from the beginning, or the recent ones if there are looks. After a claim that was cut
- * off, another claim follows from the last row on.
+ * Claims rows from the beginning, or the recent ones if there are looks. If the claim before got as
+ * many rows as it asked for, continues at the deadline of its last row.
  */
 static int claim_due(struct twi_postgres *store, size_t max, tw_durable_give *give, void *to)
 {
@@ -170,7 +173,7 @@ static int claim_due(struct twi_postgres *store, size_t max, tw_durable_give *gi
 }
 
 /*
- * Finds out what became of an earlier batch. If it was committed, the session's rows are read
+ * Finds out whether an unsettled batch was committed. If it was, the session's rows are read
  * afterwards.
  */
 static int claim_settle(struct twi_postgres *store)

@@ -2,11 +2,11 @@
 /*
  * A batch: one transaction of PostgreSQL, sent in one go (libpq's pipeline mode).
  *
- * Rounds. The server does operations of one type together, in the order of their serials. So rounds
- * keep the order of a batch. Operations on the same timer are in different rounds. An end may free
- * the key of another timer. So a new timer with a key is never in an earlier round than the ends
- * before it. An end after it is in a later round. In a round, timers are removed before others are
- * made. Almost all batches have one round.
+ * Rounds. The server does operations of one type together, in the order of their serials, so a
+ * batch is cut into rounds where its order matters. Operations on the same timer are in different
+ * rounds. An end may free the key that a new timer needs. So a new timer with a key is never in an
+ * earlier round than the ends before it in the batch, and the ends after it are in later rounds. In
+ * a round, timers are removed before others are made. Almost all batches have one round.
  */
 #include "durable/postgres/store.h"
 
@@ -38,8 +38,8 @@ static int by_serial(const void *a, const void *b, void *ops_of)
 }
 
 /*
- * Writes 1 + the index of the last earlier operation on the same timer to `rounds`, or 0 if there
- * is none. rounds_set() replaces these numbers by the rounds.
+ * Sets `rounds` of each operation to 1 + the index of the latest earlier operation on the same
+ * timer. Leaves 0 if there is none. rounds_set() replaces these numbers by the rounds.
  */
 static void chains_note(struct batch *batch)
 {
@@ -58,7 +58,7 @@ static uint32_t most(uint32_t a, uint32_t b)
 
 static void rounds_set(struct batch *batch)
 {
-	uint32_t freed = 0, keyed = 0; /* the last round of an end; 1 + that of a PUT with a key */
+	uint32_t freed = 0, keyed = 0; /* the latest round of an end; 1 + that of a keyed PUT */
 
 	chains_note(batch);
 	for (size_t i = 0; i < batch->count; i++) {
@@ -117,7 +117,7 @@ enum part {
 
 enum {
 	PARTS_MAX = 12,
-	FENCE = -1, /* stands in the place of an operation's number */
+	FENCE = -1, /* the number of the row that has the fence, not an outcome */
 };
 
 /* The types, in the order in which a round does them. */
@@ -276,7 +276,7 @@ static int batch_send(const struct batch *batch)
 	return error;
 }
 
-/* Sets the fence of a batch, which all its starts have in common. */
+/* Sets the fence of all starts of a batch. They have the same one. */
 static void fence_note(const struct batch *batch, uint64_t fence)
 {
 	for (size_t i = 0; i < batch->count; i++)
@@ -303,7 +303,7 @@ static void outcomes_take(void *to, const PGresult *result)
 {
 	const struct batch *batch = to;
 
-	/* The reply to the begin of the batch also has the server's time. */
+	/* The reply to batch_begin() is the server's time. */
 	if (PQnfields(result) == 1 && PQntuples(result) == 1)
 		twi_link_time(&batch->store->link, twi_value_int8(result, 0, 0));
 	for (int i = 0; i < PQntuples(result) && PQnfields(result) == 4; i++)
@@ -312,7 +312,7 @@ static void outcomes_take(void *to, const PGresult *result)
 						    (uint64_t)twi_value_int8(result, i, 3)});
 }
 
-/* Reads the outcomes of the session's row: number, outcome, place, serial. */
+/* Reads the outcomes that the session's row has kept: number, outcome, place, serial. */
 static void outcomes_read(const struct batch *batch, const unsigned char *at, int bytes)
 {
 	enum { EACH = 24 };
@@ -367,15 +367,12 @@ static int batch_settle(const struct batch *batch)
 			      PQgetlength(result, 0, 1));
 	}
 	PQclear(result);
-	/* The batch was never sent, so it can be tried again in a new session. */
+	/* This batch was never sent, so it can be tried again in a new session. */
 	if (committed == -ESTALE && !store->sent)
 		return -EAGAIN;
 	if (committed < 0)
 		return committed;
-	/*
-	 * The committed batch was a claim, which came over an old connection. Its rows are read
-	 * later.
-	 */
+	/* The committed batch was a claim, whose reply was lost. Its rows are read later. */
 	store->unread = store->unread || (committed == 1 && claim);
 	return committed == 0 || claim;
 }

@@ -21,7 +21,7 @@ int twi_postgres_connect_error(const char *address);
 /*
  * Returns the code of a failed statement:
  *
- *     -ECONNRESET  the connection is lost; the statement was done or not
+ *     -ECONNRESET  the connection is lost; the statement may have been done
  *     -ESTALE      the session is over
  *     -EAGAIN      a passing cause, such as a deadlock; the statement may be tried again
  *     -ENOSPC      the server's disk is full

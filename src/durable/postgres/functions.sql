@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- The functions of durable timers in PostgreSQL. An upgrade replaces those of an earlier version while its processes call
--- them. So a function keeps its name, arguments and result as long as a library that calls it is served.
+-- The functions of durable timers in PostgreSQL. An upgrade replaces the functions of an earlier version while processes
+-- of that version call them. So a function keeps its name, arguments and result as long as the schema serves a library
+-- that calls it.
 
 -- The only function that reads the clock.
 CREATE OR REPLACE FUNCTION @schema@.now_ns() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -33,9 +34,10 @@ BEGIN
 	RETURN QUERY UPDATE @schema@.beat SET expires = now + lasts WHERE session = s AND expires > now RETURNING now;
 END $$;
 
--- Frees at most `most` rows of sessions that are over. A session that writes a batch or a heartbeat at this moment is
--- skipped. If its row stays locked for long, its process hangs in the middle of a batch, and its connection is ended.
--- Returns the earliest deadline of the rows, or NULL.
+-- Frees at most `most` rows of sessions that are over. Skips a session that writes a batch or a heartbeat at this
+-- moment. If the row of a session is still locked two seconds after the session's end, its process hangs in the middle
+-- of a batch, and this function ends the process's connection. Returns the earliest deadline of the freed rows, or
+-- NULL.
 CREATE OR REPLACE FUNCTION @schema@.reap_rows(most integer) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint;
@@ -47,11 +49,11 @@ BEGIN
 		PERFORM 1 FROM @schema@.session WHERE id = s FOR UPDATE SKIP LOCKED;
 		IF NOT FOUND THEN
 			BEGIN
-				-- A process of version 1 has no pid.
+				-- A session of version 1 has the pid 0.
 				PERFORM pg_terminate_backend(pid) FROM @schema@.session JOIN @schema@.beat ON id = session
 					WHERE id = s AND pid <> 0 AND expires <= @schema@.now_ns() - 2000000000;
 			EXCEPTION WHEN insufficient_privilege THEN
-				-- The connection is of another role. A process of that role ends it.
+				-- The connection belongs to another role. A process of that role ends the connection.
 				NULL;
 			END;
 			CONTINUE;
@@ -82,10 +84,10 @@ BEGIN
 	DELETE FROM @schema@.session WHERE id = s;
 END $$;
 
--- Batches. Each function below does the operations of one type. It returns those with an unusual outcome: their number
--- in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in the order of
--- their serials, so that two batches do not wait for each other. Rows must be found by their serials, because a session
--- may have many more. `session + 0` keeps the planner from the index on sessions.
+-- Batches. Each function below does the operations of one type. It returns the operations with an unusual outcome:
+-- their number in the batch, the outcome (2 PRESENT, 3 RUNNING, 4 ATTEMPTED, 5 ABSENT), and an id. Rows are locked in
+-- the order of their serials, so that two batches do not wait for each other. A statement must find its rows by their
+-- serials, because a session may have many more rows. `session + 0` keeps the planner from using the index on sessions.
 
 -- Begins batch n of a session, and locks the session until the transaction ends. Returns the time.
 CREATE OR REPLACE FUNCTION @schema@.batch_begin(s bigint, n bigint, claims boolean) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -97,8 +99,8 @@ BEGIN
 	RETURN @schema@.now_ns();
 END $$;
 
--- Shows what became of a session's last batch. Waits for a batch that is under way. If the session is over, makes sure
--- that it stays over, even if the clock goes back.
+-- Returns the number and the outcomes of a session's last batch, and whether it was a claim. Waits for a batch that is
+-- under way. If the session is over, makes sure that it stays over, even if the clock goes back.
 CREATE OR REPLACE FUNCTION @schema@.batch_look(s bigint, OUT batch bigint, OUT outcomes bytea, OUT claim boolean, OUT alive boolean)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
@@ -166,8 +168,8 @@ BEGIN
 		WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Returns whether an operation may change a row. It may if the session `fence` holds the row. If it is not strict, it
--- also may unless the timer runs in a session that lives.
+-- Returns whether an operation may change a row. It may if the session `fence` has claimed the row. An operation that
+-- is not strict may also change the row if the timer does not run, or runs in a session that is over.
 CREATE OR REPLACE FUNCTION @schema@.may(held bigint, runs boolean, fence bigint, strict boolean) RETURNS boolean
 LANGUAGE sql VOLATILE AS
 $$SELECT (fence <> 0 AND held = fence) OR (NOT strict AND NOT (runs AND @schema@.lives(held)))$$;
@@ -221,8 +223,8 @@ BEGIN
 		WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Outcome 2 PRESENT means that the timer is not due yet. The row with number -1 has the fence of all timers that start,
--- in place of a serial. It is greater than their earlier fences, even if the clock went back.
+-- Outcome 2 PRESENT means that the timer is not due yet. In the row with number -1 the column `serial` has the fence of
+-- all timers that start. The fence is greater than their earlier fences, even if the clock went back.
 CREATE OR REPLACE FUNCTION @schema@.op_start(s bigint, numbers integer[], places bigint[], serials bigint[], attempts bigint[], fences bigint[])
 RETURNS SETOF @schema@.outcome LANGUAGE plpgsql AS $$
 DECLARE
@@ -310,12 +312,13 @@ BEGIN
 		FROM unnest(numbers, places, serials) AS g (number, place, serial) WHERE done IS NULL OR g.serial <> ALL (done)));
 END $$;
 
--- Claims free rows of these kinds that are due within `ahead`, from the deadline `low` on, oldest first. A claim is a
--- batch, so that a late one, over a connection that was given up, is refused.
+-- Claims free rows of these kinds that are due within `ahead`, from the deadline `low` on, the earliest first. A claim
+-- is a batch, so the server refuses a claim that arrives late over a connection that was given up.
 CREATE OR REPLACE FUNCTION @schema@.claim(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
 DECLARE
-	-- A variable, because a volatile function cannot bound the walk of an index: it would go on through all far timers.
+	-- A variable can bound the scan of the index. A volatile function cannot: the scan would go on through all far
+	-- timers.
 	until bigint := @schema@.now_ns() + ahead;
 BEGIN
 	PERFORM set_config('synchronous_commit', 'off', true);
@@ -334,8 +337,9 @@ BEGIN
 	WHERE t.serial = c.serial RETURNING t.*;
 END $$;
 
--- The claim while looks from the beginning take long, because an old snapshot keeps dead rows: from `low` or `ahead`
--- before now on, whichever is earlier. So it passes over few dead rows. A look finds what lies before.
+-- A claim of recent rows, for the time while an old snapshot keeps many dead rows. It begins at `low`, at `ahead`
+-- before now, or at the earliest row that it has freed, whichever is earliest. So it passes over few dead rows. Looks
+-- find the rows before that.
 CREATE OR REPLACE FUNCTION @schema@.claim_recent(s bigint, n bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
 BEGIN
@@ -422,7 +426,8 @@ BEGIN
 	RETURN CASE WHEN id IS NULL THEN 5 ELSE @schema@.cancel(id) END;
 END $$;
 
--- Ends the run of a timer inside the transaction of its effect. Returns false if the run is stale: then roll back.
+-- Ends the run of a timer inside the transaction that has the run's effect. Returns false if the run is stale: then the
+-- caller must roll back.
 CREATE OR REPLACE FUNCTION @schema@.finish(place bigint, serial bigint, fence bigint, attempt bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
 	DELETE FROM @schema@.timer t WHERE t.serial = finish.serial AND t.place = finish.place

@@ -53,8 +53,9 @@ void twi_link_free(struct twi_link *link)
 
 /*
  * Limits the statements of a connection. No statement may last longer than its caller waits. Each
- * statement must use an index, because it is for some thousand rows of a table that may have
- * millions. The planner cannot know that: the rows change faster than its statistics.
+ * statement must use an index, because it reads at most some thousand rows of a table that may have
+ * millions. The planner cannot know that, because the rows change faster than the planner's
+ * statistics.
  */
 static bool limits_set(const struct twi_link *link, PGconn *connection, int64_t limit_ns)
 {
@@ -81,7 +82,7 @@ static void notice_drop(void *to, const PGresult *result)
 	(void)result;
 }
 
-/* Makes a connection. The user's address comes last, so its settings prevail. */
+/* The user's address is the last argument, so its settings prevail. */
 PGconn *twi_link_make(const struct twi_link *link, int64_t limit_ns)
 {
 	static const char *const names[] = {"fallback_application_name", "connect_timeout",
@@ -161,9 +162,9 @@ int twi_link_open(struct twi_link *link)
 
 /*
  * Records how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
- * the request and the reply, so there is a least and a greatest possible distance. The least one is
- * used, so that no timer is early. It is kept as long as later replies do not contradict it, so
- * that slow replies do not change it.
+ * the request and the reply, so there is a least and a greatest possible distance. This function
+ * records the least one, so that no timer is early. It replaces the recorded distance only if a
+ * reply contradicts it. So slow replies do not change it.
  */
 static void clock_note(struct twi_link *link, int64_t server_ns, int64_t sent_ns, int64_t got_ns)
 {
@@ -274,8 +275,8 @@ void twi_link_beat_wait(struct twi_link *link)
 static bool wait_once(struct twi_link *link, bool writes, int64_t until_ns)
 {
 	/*
-	 * A connection without a heartbeat under way is not read. If the server has closed it, poll()
-	 * would return at once each time.
+	 * Watches the connection for heartbeats only while a heartbeat is under way. If the server
+	 * had closed it meanwhile, each poll() would return at once.
 	 */
 	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
@@ -324,8 +325,8 @@ static int64_t deadline(const struct twi_link *link)
 static int ended(struct twi_link *link, int error)
 {
 	/*
-	 * If the schema is dropped while a statement begins, the server may report a missing table or
-	 * function, as if the schema had been changed.
+	 * If the schema is dropped while a statement begins, the server may report a missing table
+	 * or function, as if the schema had been changed.
 	 */
 	if (error == -EUCLEAN && twi_postgres_schema_look(link->statements, link->schema,
 							  link->session_ns / 4) == -ENOENT)

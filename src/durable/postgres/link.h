@@ -3,9 +3,9 @@
  * The two connections of a store: one for statements, one for heartbeats. (look.c may have a third
  * one.)
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats continue
- * meanwhile. After that time, and after each failure, the connection is closed, because it is
- * unknown whether the statement was done.
+ * The store waits for the reply to a statement for about a quarter of a session at most, and sends
+ * heartbeats meanwhile. After that time, and after a loss of the connection, it closes the
+ * connection, because it is unknown whether the statement was done.
  */
 #ifndef TWI_DURABLE_POSTGRES_LINK_H
 #define TWI_DURABLE_POSTGRES_LINK_H
@@ -39,12 +39,13 @@ struct twi_link {
 int64_t twi_link_now_ns(void);
 
 /*
- * Makes the missing connections. Returns 0, or -EAGAIN if it cannot, or it is not time for the next
- * try.
+ * Makes the missing connections. Returns 0, or -EAGAIN if one cannot be made or the next try is not
+ * due yet.
  */
 int twi_link_open(struct twi_link *link);
 /*
- * Makes a connection whose statements are ended after `limit_ns`. Returns NULL if it cannot.
+ * Makes a connection. The server ends each of its statements after `limit_ns`. Returns NULL on
+ * failure.
  */
 PGconn *twi_link_make(const struct twi_link *link, int64_t limit_ns);
 /* Postpones the next try to connect. */
@@ -59,8 +60,8 @@ void twi_link_session(struct twi_link *link, uint64_t session, int64_t server_ns
 void twi_link_time(struct twi_link *link, int64_t server_ns);
 
 /*
- * Waits a moment for the reply to a heartbeat. If it were read late, the server's time would be
- * less exact.
+ * Waits a moment for the reply to a heartbeat. If the reply were read late, the server's time would
+ * be less exact.
  */
 void twi_link_beat_wait(struct twi_link *link);
 
@@ -73,12 +74,16 @@ void twi_link_beat(struct twi_link *link);
  */
 int twi_link_run(struct twi_link *link, const char *text, PGresult **ret);
 
-/* Begin and send several statements with one wait for all replies. They are one transaction. */
+/*
+ * Begin a pipeline, and send a statement of it. The statements of a pipeline are one transaction,
+ * and twi_link_pipe_end waits for all their replies.
+ */
 int twi_link_pipe_begin(struct twi_link *link);
 int twi_link_pipe_send(struct twi_link *link, const char *text);
 /*
- * Gives each reply in order. Returns 0, or the code of the first statement that failed; then
- * nothing was done.
+ * Ends a pipeline, and passes each reply to `give`, in order. Returns 0, or the code of the first
+ * statement that failed. After -ECONNRESET the transaction may have been done; after any other code
+ * it was not done.
  */
 int twi_link_pipe_end(struct twi_link *link, void (*give)(void *to, const PGresult *result),
 		      void *to);

@@ -3,10 +3,10 @@
  * A look is a search for due rows over a connection of its own.
  *
  * While a transaction holds an old snapshot, the server keeps the index entries of all timers that
- * ended since. A claim from the beginning must pass over these entries, and runs would wait for it.
- * So if such a claim took long, claims take only the recent rows, and looks search for the older
- * ones. The store does not wait for the reply to a look. When the reply has arrived, a claim takes
- * the found rows by their serials. When looks are quick again, they end.
+ * ended since. A claim from the beginning must pass over these entries, and runs would wait for the
+ * claim. So if such a claim took long, later claims take only the recent rows, and looks search for
+ * the older ones. The store does not wait for the reply to a look. When the reply has arrived, a
+ * claim takes the found rows by their serials. When looks are quick again, the store ends them.
  */
 #include "durable/postgres/store.h"
 
@@ -20,14 +20,15 @@
 /* A claim may take this much longer for each of its rows. */
 #define ROW_NS INT64_C(40000)
 /*
- * The pause after a look is this many times as long as the look, and one minute at most. So looks
- * take at most a twentieth of the time, or there is one look a minute.
+ * The pause after a look is this many times as long as the look, at least poll_ns and at most a
+ * minute. So looks take at most a twentieth of the time. Only a look of more than 3 s takes a
+ * larger part.
  */
 #define PAUSE_FACTOR 19
 #define PAUSE_MOST_NS (60 * SECOND)
 /* The server ends a look after this time. */
 #define LIMIT_NS (60 * SECOND)
-/* The looks end when one was quick, and none was slow for this time. */
+/* The looks end when the last one was quick, and none was slow for this time. */
 #define CALM_NS (30 * SECOND)
 
 enum {
@@ -59,8 +60,8 @@ static bool slow(const struct twi_postgres *store, int64_t took_ns, int rows)
 }
 
 /*
- * Ends the looks after a failure. For a minute claims begin at the beginning again, and no look
- * begins.
+ * Ends the looks after a failure. For a minute claims begin at the beginning again, and no look is
+ * sent.
  */
 static void looks_fail(struct twi_postgres *store)
 {
@@ -69,8 +70,8 @@ static void looks_fail(struct twi_postgres *store)
 }
 
 /*
- * Begins the looks. Waits for their connection, as a reconnection does. The wait is acceptable,
- * because the slow claim before it took as long.
+ * Begins the looks. Waits until their connection is made, as for a reconnection. The wait is
+ * acceptable, because the slow claim just before was a wait, too.
  */
 static void looks_begin(struct twi_postgres *store)
 {
@@ -107,7 +108,10 @@ static void look_send(struct twi_postgres *store)
 	twi_postgres_kinds_argument(store, values);
 	twi_values_int4(values, LOOK_MAX);
 	look->sent_ns = twi_link_now_ns();
-	/* A look that begins behind a row does not show how long the rows before it would take. */
+	/*
+	 * A look that begins behind a row does not show how long the search up to that row would
+	 * take.
+	 */
 	look->quick = look->after.due == INT64_MIN;
 	look->after = (struct twi_look_place){INT64_MIN, INT64_MIN, 0};
 	if (twi_values_send(values, look->connection, store->texts[TWI_POSTGRES_LOOK]) == 0)
@@ -188,8 +192,8 @@ void twi_look_claimed(struct twi_postgres *store, int asked, int claimed)
 	struct twi_look *look = &store->look;
 
 	/*
-	 * There may be more rows, so the next look begins behind these. It follows at once, unless
-	 * other transactions have taken all of these.
+	 * There may be more rows, so the next look begins behind the last of these. It follows at
+	 * once, unless other transactions have taken all of these.
 	 */
 	if (asked == LOOK_MAX) {
 		look->after = (struct twi_look_place){

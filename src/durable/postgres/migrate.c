@@ -72,7 +72,10 @@ static void script_adds(struct script *script, const char *text)
 	script_add(script, text, strlen(text));
 }
 
-/* Runs a text, and frees it. Returns 0, or a code of errors.h. Ends the transaction if it failed. */
+/*
+ * Runs a text, and frees it. Returns 0, or a code of errors.h. If the text fails inside a
+ * transaction, rolls the transaction back.
+ */
 static int script_run(struct script *script, PGconn *connection)
 {
 	PGresult *result;
@@ -156,12 +159,12 @@ static int steps_run(PGconn *connection, const char *schema)
 }
 
 /*
- * Upgrades a schema of version 1, or waits while another process does it. If it fails, the schema is
- * still of version 1, and the call can be repeated.
+ * Upgrades a schema of version 1, or waits while another process does so. If the upgrade fails, the
+ * schema still has version 1, and the call can be repeated.
  *
- * The lock is of the connection and not of a transaction, because no transaction can make an index
- * concurrently. No process waits for the lock in the server: the statement that makes the index
- * waits for all statements, so it would wait for that process.
+ * The lock belongs to the connection, not to a transaction, because CREATE INDEX CONCURRENTLY
+ * cannot run inside a transaction. That statement waits for all other statements of the server. So
+ * no process may wait for the lock inside a statement: the two processes would wait for each other.
  */
 static int upgrade(PGconn *connection, const char *schema)
 {

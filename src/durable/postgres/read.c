@@ -41,8 +41,8 @@ void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, 
 }
 
 /*
- * Returns -EAGAIN for an error that may pass by itself, because the caller may ask again. Returns
- * other errors as they are.
+ * Returns -EAGAIN for a lost connection or missing memory, because the caller may ask again.
+ * Returns other errors as they are.
  */
 static int softened(struct twi_postgres *store, int error)
 {
@@ -51,8 +51,8 @@ static int softened(struct twi_postgres *store, int error)
 }
 
 /*
- * Runs a query, and gives its rows. `dead`: they are dead letters. Returns 1 if there is no row, 0
- * if there are some, or an error.
+ * Runs a query, and passes its rows to `give`. `dead`: the rows are dead letters. Returns 1 if
+ * there is no row, 0 if there are some, or an error.
  */
 static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool dead,
 		     tw_durable_give *give, void *to)
@@ -69,8 +69,8 @@ static int rows_give(struct twi_postgres *store, enum twi_postgres_sql sql, bool
 		twi_postgres_row(store, result, i, &row);
 		row.dead = dead;
 		/*
-		 * Queries of lists only find kinds that the caller has. A query by id or key gives
-		 * other kinds, too, because its caller must learn that the row exists.
+		 * A query for a list finds only kinds that the caller has. A query by id or key
+		 * also finds other kinds, because its caller must learn that the row exists.
 		 */
 		error = give(to, &row);
 	}
@@ -128,7 +128,7 @@ int twi_postgres_find(void *to_store, struct tw_durable_id id, tw_durable_give *
 
 	id_arguments(store, id);
 	error = one_give(store, TWI_POSTGRES_FIND, false, give, to);
-	/* The row may be one that this session has claimed, but the set has not taken. */
+	/* The session may have claimed this row, although the set does not have it in memory. */
 	if (error != 0 && error != -ENOENT)
 		store->unread = true;
 	if (error != -ENOENT)

@@ -19,7 +19,8 @@ CREATE TABLE @schema@.kind (
 	paused boolean NOT NULL DEFAULT false
 );
 
--- A session: a process that has the store open. Its row is locked while a batch is written, so `beat` is another table.
+-- A session: a process that has the store open. Its row is locked while a batch is written, so the heartbeats have
+-- another table, `beat`.
 CREATE TABLE @schema@.session (
 	id bigint NOT NULL,
 	batch bigint NOT NULL DEFAULT 0,
@@ -28,7 +29,8 @@ CREATE TABLE @schema@.session (
 	pid integer NOT NULL DEFAULT pg_backend_pid(),
 	name text NOT NULL,
 	version integer NOT NULL, -- the version of the schema that its library knows
-	-- With the batch, so that a batch finds the last version of the row at once. An old snapshot keeps all others.
+	-- The key includes the batch, so that a batch finds the latest version of the row at once, even if an old
+	-- snapshot keeps all earlier versions.
 	PRIMARY KEY (id, batch)
 ) WITH (fillfactor = 50);
 CREATE TABLE @schema@.beat (
@@ -45,7 +47,7 @@ CREATE TABLE @schema@.timer (
 	fence bigint NOT NULL DEFAULT 0, -- the fence of the last start
 	version bigint NOT NULL DEFAULT 0,
 	kind integer NOT NULL,
-	started boolean NOT NULL DEFAULT false, -- the session that has it runs it
+	started boolean NOT NULL DEFAULT false, -- the session that has claimed the timer runs it
 	open boolean NOT NULL DEFAULT false, -- an attempt began, in any session, and did not end
 	key bytea,
 	payload bytea NOT NULL DEFAULT ''

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the store, and keeps its session alive. When a session is over, a new one begins, but not
- * before it is known what became of the old one's last batch (commit.c).
+ * Opens the store, and keeps its session alive. When a session is over, a new one begins. But if
+ * the old session's last commit has an unknown outcome, the store first finds out whether it was
+ * done (settle.c).
  */
 #include "durable/postgres/schema.h"
 #include "durable/postgres/store.h"
@@ -56,8 +57,8 @@ static int connect_all(struct twi_postgres *store)
 	if (error == 0 && !was_open) {
 		store->unread = true;
 		/*
-		 * The query about the last batch (settle.c) also writes the new connection to the
-		 * session's row.
+		 * Asks for the last batch even if its outcome is known, because the query
+		 * (settle.c) also writes the new connection's pid to the session's row.
 		 */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}
@@ -69,8 +70,8 @@ static int connect_all(struct twi_postgres *store)
 	else
 		return error;
 	/*
-	 * Makes a pause, because a server that answers with an error should not be asked each
-	 * millisecond.
+	 * Postpones the next try, because a server that answers with an error should not be asked
+	 * each millisecond.
 	 */
 	if (error != 0) {
 		twi_link_close(&store->link);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out what became of a batch whose reply was lost.
+ * Finds out whether a batch was committed although its reply was lost.
  *
- * The statement locks the session's row, so a transaction that is under way in the server ends
- * first. But another request may still be on its way, over a connection that was given up. So a
- * batch that was not committed is sent again under the same number, and the server refuses the
+ * The query (batch_look) locks the session's row, so a transaction that is under way in the server
+ * ends first. But another request may still be on its way, over a connection that was given up. So
+ * a batch that was not committed is sent again under the same number, and the server refuses the
  * later of the two requests. Therefore a refusal need not mean that the session is over.
  */
 #include "durable/postgres/store.h"
@@ -19,9 +19,9 @@ enum column {
 };
 
 /*
- * Continues the session from the server's number, if that is lower than ours. A server that crashed
- * may have lost the last claims, which it does not sync, and their numbers. No request from before
- * the crash is still on its way.
+ * Continues the session from the server's batch number, if that is lower than the store's. A server
+ * that crashed may have lost the last claims, which it does not sync, together with their numbers.
+ * No request from before the crash is still on its way.
  */
 static void numbers_lost(struct twi_postgres *store, int64_t batch)
 {
@@ -80,8 +80,8 @@ int twi_postgres_refused(struct twi_postgres *store, int error)
 		return -EAGAIN;
 	case -ESTALE:
 		/*
-		 * The session is over, or a request over an old connection has done the batch. The
-		 * next try finds out.
+		 * Either the session is over, or a request over an old connection has done the
+		 * batch. The next try finds out which.
 		 */
 		store->unsettled = true;
 		return -EAGAIN;

@@ -54,7 +54,10 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 		"ORDER BY due, place, serial",
 	[TWI_POSTGRES_CLAIM_FOUND] = "SELECT " COLUMNS " FROM @.claim_found($1, $2, $3, $4, $5) "
 				     "ORDER BY due, place, serial",
-	/* The time is a query of its own, so that it can bound the walk of the index. */
+	/*
+	 * The time is a subquery, which the server runs once, so that the time can bound the scan
+	 * of the index.
+	 */
 	[TWI_POSTGRES_LOOK] =
 		"SELECT l.* FROM @.kind k CROSS JOIN LATERAL (SELECT serial, due, place FROM "
 		"@.timer WHERE session = 0 AND kind = k.id AND (due, place, serial) > "
@@ -65,8 +68,8 @@ static const char *const texts[TWI_POSTGRES_SQL_COUNT] = {
 			      "ORDER BY due, place, serial",
 	[TWI_POSTGRES_GIVE_BACK] = "SELECT @.give_back($1, $2, $3)",
 	/*
-	 * An index has the free timers of each kind in order. There are few claimed timers, so
-	 * these are sorted.
+	 * An index has the free timers of each kind in order. The claimed timers have no such
+	 * index, but they are few, so the server sorts them.
 	 */
 	[TWI_POSTGRES_NEAR] =
 		"(SELECT l.* FROM unnest($6::integer[]) AS k CROSS JOIN LATERAL (SELECT " COLUMNS

@@ -41,21 +41,20 @@ enum twi_postgres_sql {
 };
 
 /*
- * The look for due rows from the beginning, which has a connection of its own while it takes long.
- * All times are of CLOCK_BOOTTIME.
+ * The looks for due rows (look.c), on a connection of their own. All times are of CLOCK_BOOTTIME.
  */
 struct twi_look {
-	PGconn *connection; /* NULL: claims begin at the beginning, and there is no look */
+	PGconn *connection; /* NULL: there are no looks, and claims begin at the beginning */
 	struct twi_values values;
-	bool waits;             /* a look waits for its reply */
-	bool quick;             /* the last look was quick, and from the beginning */
-	int64_t at_ns, sent_ns; /* the next look, and the last one */
+	bool waits;             /* a look was sent, and its reply has not arrived */
+	bool quick;             /* the last look was quick, and began at the beginning */
+	int64_t at_ns, sent_ns; /* when the next look is due, and the last one was sent */
 	int64_t slow_ns;        /* the last time when a look or a claim took long */
 	int64_t retry_ns;       /* before this time no connection is tried */
 	struct twi_look_place {
 		int64_t due, place, serial;
 	} after; /* the next look begins behind this row */
-	/* What the last look found, until it is claimed. */
+	/* The rows that the last look found, until a claim has asked for them. */
 	PGresult *found;
 };
 
@@ -72,26 +71,29 @@ struct twi_postgres {
 	/* The fields for batches. */
 	int64_t batch; /* the number of the session's last committed batch */
 	/*
-	 * It is unknown whether the next batch was committed, or an old connection may still bring
-	 * it.
+	 * The outcome of the next batch is unknown. It may be committed already, or a request that
+	 * is still on its way over an old connection may commit it.
 	 */
 	bool unsettled;
-	bool sent; /* if unsettled: the batch is a commit, which the set repeats */
+	bool sent; /* if unsettled: the batch was sent as a commit, which the set repeats */
 	/* The fields for claims. */
 	int64_t low; /* deadline at which the next claim begins; INT64_MIN: at the first */
-	/* CLOCK_BOOTTIME of the next claim that begins at the first deadline, or at recent rows */
+	/*
+	 * CLOCK_BOOTTIME of the next claim that begins at the first deadline (with looks: at the
+	 * recent rows)
+	 */
 	int64_t whole_at_ns;
 	/* The session may have rows that the set does not have, and that must be read. */
 	bool unread;
 };
 
-/* Makes a row from a row of a query's result. It is valid as long as the result. */
+/* Makes *ret from a row of a query's result. *ret is valid as long as the result. */
 void twi_postgres_row(const struct twi_postgres *store, const PGresult *result, int at,
 		      struct tw_durable_row *ret);
 
 /*
- * settle.c: finds out after a lost reply or a refusal what became of the next batch. Returns 1 if
- * it is committed; then *ret_claim says whether it was a claim, and *ret (`ret` may be NULL) has
+ * settle.c: after a lost reply or a refusal, finds out whether the next batch is committed. Returns
+ * 1 if it is; then *ret_claim says whether the batch was a claim, and *ret (`ret` may be NULL) has
  * its outcomes in column 1. Returns 0 if it is not committed yet, -ESTALE if the server no longer
  * has the session, or another code.
  */
@@ -108,9 +110,7 @@ int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, in
 /* Defined in claim.c. */
 int twi_postgres_claim(void *store, size_t max, tw_durable_give *give, void *to);
 
-/*
- * look.c: notes how long a claim from the beginning took. If it took long, the looks begin.
- */
+/* look.c: judges how long a claim from the beginning took. If it took long, begins the looks. */
 void twi_look_judge(struct twi_postgres *store, int64_t sent_ns, int rows);
 /* look.c: reads the reply to a look, and sends the next one if it is time. Does not wait. */
 void twi_look_step(struct twi_postgres *store);

@@ -4,8 +4,8 @@
 #define TWI_DURABLE_POSTGRES_TEXT_H
 
 /*
- * Returns the text with the name instead of each '@', which the caller frees. Returns NULL if there
- * is no memory.
+ * Returns a copy of the text with the schema's name instead of each '@'. The caller frees the copy.
+ * Returns NULL if there is no memory.
  */
 char *twi_postgres_text(const char *text, const char *schema);
 

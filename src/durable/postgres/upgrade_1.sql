@@ -4,8 +4,8 @@
 -- run the text again.
 
 -- Step 1. A claim of version 1 may wait for the locks of step 4. Its statement would then expect the columns that the
--- table had before, and its process would end. This function refuses it instead, and its process claims again. The next
--- steps wait for all transactions that have called the function as it was.
+-- table had before, and its process would end. This function refuses such a claim instead, and the process claims
+-- again. The next steps wait for all transactions that have called the old function.
 CREATE OR REPLACE FUNCTION @schema@.session_hold(s bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM 1 FROM @schema@.session WHERE id = s FOR SHARE;
@@ -20,12 +20,12 @@ END $$;
 -- Step 2. Removes what an earlier try has left.
 DROP INDEX CONCURRENTLY IF EXISTS @schema@.timer_next;
 
--- Step 3. Takes long for millions of timers, and holds no process up.
+-- Step 3. Takes long if there are millions of timers, but no process has to wait for it.
 CREATE INDEX CONCURRENTLY timer_next ON @schema@.timer (kind, due, place, serial) WHERE session = 0;
 
--- Step 4. Takes less than a second, however many timers there are. Before it has its locks, processes wait for half a
--- second at most: then the locks are given up, and tried again after a second. The order of the locks is that of the
--- functions.
+-- Step 4. Takes less than a second, however many timers there are. While it waits for its locks, processes wait for
+-- half a second at most: then it gives up the locks, and tries again after a second. It takes the locks in the same
+-- order as the functions do.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL enable_seqscan = off;
 SET LOCAL jit = off;
@@ -61,7 +61,7 @@ ALTER TABLE @schema@.session ALTER COLUMN pid SET DEFAULT pg_backend_pid(), ALTE
 ALTER TABLE @schema@.timer ADD COLUMN IF NOT EXISTS fence bigint NOT NULL DEFAULT 0;
 ALTER TABLE @schema@.timer ADD COLUMN IF NOT EXISTS open boolean NOT NULL DEFAULT false;
 -- The fence of a run of version 1 is the number of its session. Version 1 kept the mark of a start in rows that it
--- freed. Such rows are due, so that few rows are read.
+-- freed. Such rows are due, so the second UPDATE need not read any others.
 UPDATE @schema@.timer SET open = true, fence = greatest(fence, session) WHERE session <> 0 AND started;
 UPDATE @schema@.timer t SET open = true, started = false, fence = greatest(t.fence, m.session)
 	FROM @schema@.meta m, @schema@.kind k
@@ -75,7 +75,8 @@ DROP FUNCTION IF EXISTS @schema@.batch_begin(bigint, bigint, boolean);
 
 -- The functions that only version 1 calls. It sends other arguments, and a claim is not a batch.
 
--- Such a process cannot be ended by its pid, because it does not keep it up to date.
+-- Sets the pid to 0, because a process of version 1 does not keep its pid up to date. So its connection cannot be
+-- ended.
 CREATE OR REPLACE FUNCTION @schema@.session_begin(lasts bigint, called text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	s bigint := @schema@.session_begin(lasts, called, 1);
@@ -89,8 +90,8 @@ BEGIN
 	PERFORM @schema@.batch_begin(s, n, false);
 END $$;
 
--- Leaves rows with an open attempt to later versions. Version 1 would run a timer twice that runs at most once, if it
--- read such a row after a new connection.
+-- Leaves rows with an open attempt to later versions. If version 1 read such a row after a new connection, it would run
+-- an at-most-once timer a second time.
 CREATE OR REPLACE FUNCTION @schema@.claim(s bigint, low bigint, ahead bigint, known integer[], most integer)
 RETURNS SETOF @schema@.timer LANGUAGE plpgsql AS $$
 DECLARE

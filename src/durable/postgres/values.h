@@ -58,8 +58,8 @@ void twi_array_bool(struct twi_values *values, int array, bool truth);
 void twi_array_bytes(struct twi_values *values, int array, const void *bytes, size_t count);
 
 /*
- * Sends a statement with these arguments. Its rows will be binary. Returns 0, -ENOMEM, or
- * -ECONNRESET.
+ * Sends a statement with these arguments, and asks for rows in the binary format. Returns 0,
+ * -ENOMEM, or -ECONNRESET.
  */
 int twi_values_send(struct twi_values *values, PGconn *connection, const char *text);
 

@@ -23,7 +23,7 @@ static int arguments_right(const struct pg_conn *connection, const char *schema)
 
 /*
  * Waits for all replies, and returns the last one. PQgetResult waits even if the user's connection
- * does not block.
+ * is in non-blocking mode.
  */
 static PGresult *replies(PGconn *connection)
 {

@@ -26,8 +26,8 @@ void twi_arguments_free(struct twi_arguments *arguments);
 void twi_argument_bytes(struct twi_arguments *arguments, const void *bytes, size_t count);
 void twi_argument_byte(struct twi_arguments *arguments, unsigned byte);
 /*
- * Add a number so that the order of bytes is the order of numbers: big-endian, and a signed number
- * with its highest bit inverted.
+ * Add a number in such a form that the bytes sort as the numbers do: big-endian, and a signed
+ * number with its highest bit inverted.
  */
 void twi_argument_4(struct twi_arguments *arguments, uint32_t number);
 void twi_argument_8(struct twi_arguments *arguments, uint64_t number);

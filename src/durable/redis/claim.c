@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims. Each claim begins at the earliest deadline, because claimed rows have left the sorted
- * set. After a new connection the session's rows are read, because the reply to a claim may have
- * been lost.
+ * Claims. Each claim begins at the earliest deadline. It need not pass over claimed rows, because
+ * these are no longer in the sorted set of the free ones. After a new connection, the set reads the
+ * session's rows, because the reply to a claim may have been lost.
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -37,7 +37,7 @@ static int batch_run(struct twi_redis *store, enum twi_redis_script script, redi
 	return 0;
 }
 
-/* The rows of a reply, and whether the set wants them. */
+/* The rows of a reply, and whether the set needs them. */
 struct rows {
 	size_t count;
 	const char **serials; /* the serials of the rows, as bytes */
@@ -62,7 +62,10 @@ static void rows_end(struct rows *rows)
 	free(rows->wanted);
 }
 
-/* Frees the rows that the set does not want. If this fails, the session's rows are read again. */
+/*
+ * Ends the claims of the rows that the set does not need. If this fails, the session's rows are
+ * read again.
+ */
 static void give_back(struct twi_redis *store, const struct rows *rows)
 {
 	struct twi_arguments *arguments = batch_arguments(store);
@@ -79,7 +82,7 @@ static void give_back(struct twi_redis *store, const struct rows *rows)
 		store->unread = true;
 }
 
-/* Gives the rows, in the order of their deadlines. */
+/* Passes the rows to `give`, in the order of their deadlines. */
 static int rows_give(struct twi_redis *store, struct rows *rows, tw_durable_give *give, void *to)
 {
 	int error = 0;
@@ -114,8 +117,8 @@ static void rows_sort(struct rows *rows, char (*serials)[SERIAL_BYTES])
 }
 
 /*
- * Gives the rows of a reply. From `first` on, each row has three elements: its serial, its timer
- * and its run.
+ * Passes the rows of a reply to `give`. From the element `first` on, each row has three elements:
+ * its serial, its timer and its run.
  */
 static int triples_give(struct twi_redis *store, const redisReply *reply, size_t first,
 			tw_durable_give *give, void *to)
@@ -144,7 +147,10 @@ static int triples_give(struct twi_redis *store, const redisReply *reply, size_t
 	return error;
 }
 
-/* Reads and gives the rows of serials that the session holds. Some rows may be gone by now. */
+/*
+ * Reads the rows with these serials, which the session has claimed, and passes them to `give`. Some
+ * rows may be gone by now.
+ */
 static int held_rows(struct twi_redis *store, const redisReply *serials, tw_durable_give *give,
 		     void *to)
 {
@@ -173,8 +179,8 @@ static int held_rows(struct twi_redis *store, const redisReply *serials, tw_dura
 }
 
 /*
- * Gives the rows that the session has claimed, but not started. The set takes those that it does
- * not have.
+ * Passes the rows that the session has claimed, but not started, to `give`. The set takes those
+ * that it does not have in memory.
  */
 static int held_read(struct twi_redis *store, tw_durable_give *give, void *to)
 {
@@ -216,8 +222,7 @@ static void claim_arguments(struct twi_redis *store, size_t max)
 }
 
 /*
- * Finds out what became of an earlier batch. If it was done, the session's rows are read
- * afterwards.
+ * Finds out whether an unsettled batch was done. If it was, the session's rows are read afterwards.
  */
 static int claim_settle(struct twi_redis *store)
 {
@@ -247,7 +252,7 @@ int twi_redis_claim(void *to_store, size_t max, tw_durable_give *give, void *to)
 	error = batch_run(store, TWI_REDIS_CLAIM, &reply);
 	if (error != 0)
 		return error;
-	/* If the script has more rows to free, the next claim follows at once. */
+	/* If the script has left rows to free or to claim, the next claim follows at once. */
 	store->claim_at_ns =
 		twi_redis_now_ns() + (reply->element[0]->integer != 0 ? 0 : store->poll_ns);
 	count = (int)(reply->elements / 3);

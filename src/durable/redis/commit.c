@@ -3,7 +3,7 @@
  * A commit is sent as one script or, if it has many operations, as several: its parts. All are sent
  * before the first reply is read. Each part is a batch with a number of its own, so no part is done
  * if an earlier one was not. A part that is done stays done. The set repeats a commit until it has
- * an answer, and then only the remaining parts are sent again.
+ * an answer. Each new try sends only the parts that are not done yet.
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 
 enum {
-	BYTES_MAX = 4 << 20, /* the most bytes that the payloads of a part have together */
+	BYTES_MAX = 4 << 20, /* a part ends when its payloads have this many bytes */
 	OUTCOME_BYTES = 20,
 	FLAG_OWN = 1,
 	FLAG_MINE = 2,
 	FLAG_RUNS = 4,
 };
 
-#define FENCE UINT32_MAX /* stands in the place of an operation's number */
+#define FENCE UINT32_MAX /* the number of the entry that has the fence, not an outcome */
 #define SIGN_4 (UINT32_C(1) << 31)
 
 struct commit {
@@ -31,7 +31,8 @@ struct commit {
 };
 
 /*
- * Returns the end of the part that begins with operation `first`. It must be the same in each try.
+ * Returns the end of the part that begins with operation `first`. The end must be the same in each
+ * try, because some parts may be done already.
  */
 static size_t part_end(const struct commit *commit, size_t first)
 {
@@ -87,7 +88,7 @@ static int part_send(const struct commit *commit, size_t first, int64_t batch, b
 	return twi_redis_link_send(&store->link, TWI_REDIS_COMMIT, by_text);
 }
 
-/* Sets the fence of a part, which all its starts have in common. */
+/* Sets the fence of all starts of a part. They have the same one. */
 static void fence_note(const struct commit *commit, size_t first, uint64_t fence)
 {
 	for (size_t i = first; i < commit->count && i < part_end(commit, first); i++)
@@ -218,9 +219,7 @@ static int commit_settle(const struct commit *commit)
 	int error = twi_redis_settle(store, &settled);
 	bool claim = error == 0 && settled.batches != 0 && settled.claim;
 
-	/*
-	 * The last batch was a claim, which came over an old connection. Its rows are read later.
-	 */
+	/* The last batch was a claim, whose reply was lost. Its rows are read later. */
 	store->unread = store->unread || claim;
 	for (int64_t i = 0;
 	     error == 0 && !claim && i < settled.batches && store->done < commit->count; i++)

@@ -28,8 +28,8 @@ void twi_redis_door_free(struct twi_redis_door *door)
 }
 
 /*
- * Splits HOST, HOST:PORT, [HOST]:PORT or [HOST]. Returns false if it is too long, or has no valid
- * port.
+ * Splits HOST, HOST:PORT, [HOST]:PORT or [HOST]. Returns false if the host is empty or too long, or
+ * the port is not valid.
  */
 static bool host_split(const char *address, char *ret_host, int *ret_port)
 {

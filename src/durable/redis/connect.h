@@ -32,16 +32,16 @@ int twi_redis_connect(const struct twi_redis_door *door, const struct twi_redis_
  * `stated` if they cannot be read. Returns 0, or:
  *
  *     -ENOTSUP  the server is too old, part of a cluster, or may evict keys
- *     -EROFS    it is a replica
- *     -EAGAIN   it is starting
- *     -EACCES   its settings cannot be read, and `stated` is 0
+ *     -EROFS    the server is a replica
+ *     -EAGAIN   the server is starting
+ *     -EACCES   the server's settings cannot be read, and `stated` is 0
  */
 int twi_redis_server_ask(redisContext *connection, uint32_t stated,
 			 const struct twi_redis_notice *notice, uint32_t *ret_level);
 
 /*
  * Runs one command on a connection that is not ready yet, and waits for the reply. Returns NULL if
- * the connection broke.
+ * the connection broke, or no reply arrived in time.
  */
 redisReply *twi_redis_ask(redisContext *connection, int count, const char **texts);
 

@@ -13,14 +13,15 @@ struct twi_redis_notice {
 #define TWI_REDIS_NO_SCRIPT (-ENOEXEC)
 
 /*
- * Returns the code for an error reply of the server. After each code nothing was done:
+ * Returns the code for an error reply of the server. After each code the batch of the request was
+ * not done:
  *
  *     -ESTALE   the session is over
  *     -ENOENT   the server was emptied
  *     -EUCLEAN  keys are not as the library has made them
  *     -ENOSPC   the server has no memory left
- *     -EIO      it cannot save, so it takes no writes
- *     -EAGAIN   it is starting, or busy
+ *     -EIO      the server cannot save, so it takes no writes
+ *     -EAGAIN   the server is starting, or busy
  *     -EPROTO   anything else
  *
  * -ENOTSUP, -EROFS and -EACCES have their usual meaning.
@@ -28,8 +29,8 @@ struct twi_redis_notice {
 int twi_redis_error(const char *text);
 
 /*
- * Returns whether an error may pass by itself. Then a new connection is made, and the request is
- * tried again.
+ * Returns whether an error may pass by itself. If so, the store makes a new connection and tries
+ * the request again.
  */
 int twi_redis_passes(int error);
 

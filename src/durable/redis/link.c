@@ -61,7 +61,7 @@ static int texts_make(struct twi_redis_link *link)
 }
 
 /*
- * Loads all scripts into the server, and stores their hashes. It is enough to compute them once,
+ * Loads all scripts into the server, and keeps their hashes. It is enough to get the hashes once,
  * because a hash depends only on the text.
  */
 static int scripts_load(struct twi_redis_link *link)
@@ -90,8 +90,8 @@ static int scripts_load(struct twi_redis_link *link)
 }
 
 /*
- * Makes the connection for statements. Checks the server each time, because it may be another one
- * after a failover.
+ * Makes the connection for statements. Checks the server each time, because after a failover it may
+ * be a different one.
  */
 static int statements_make(struct twi_redis_link *link)
 {
@@ -170,9 +170,9 @@ int twi_redis_link_open(struct twi_redis_link *link)
 
 /*
  * Records how far the server's clock is ahead of CLOCK_BOOTTIME. The server read its clock between
- * the request and the reply, so there is a least and a greatest possible distance. The least one is
- * used, so that no timer is early. It is kept as long as later replies do not contradict it, so
- * that slow replies do not change it.
+ * the request and the reply, so there is a least and a greatest possible distance. This function
+ * records the least one, so that no timer is early. It replaces the recorded distance only if a
+ * reply contradicts it. So slow replies do not change it.
  */
 static void clock_note(struct twi_redis_link *link, int64_t server_us, int64_t sent_ns)
 {
@@ -270,7 +270,7 @@ static void beat_send(struct twi_redis_link *link, bool by_text)
 	}
 }
 
-/* Checks the server's policy for the case that it has no memory left. */
+/* Checks that the server still does not evict keys when its memory is full. */
 static void policy_note(struct twi_redis_link *link, const redisReply *policy)
 {
 	if (policy->len == 0 || strcmp(policy->str, "noeviction") == 0)
@@ -363,8 +363,8 @@ void twi_redis_link_beat_wait(struct twi_redis_link *link)
 static bool wait_once(struct twi_redis_link *link, bool writes, int64_t until_ns)
 {
 	/*
-	 * If no heartbeat waits for a reply, the connection for heartbeats is not polled.
-	 * Otherwise, if the server has closed it, poll() would return at once again and again.
+	 * Watches the connection for heartbeats only while a heartbeat is under way. If the server
+	 * had closed it meanwhile, each poll() would return at once.
 	 */
 	bool reads = link->beats != NULL && link->beat_waits;
 	struct pollfd files[2] = {
@@ -394,7 +394,10 @@ static int send(struct twi_redis_link *link, struct name name)
 
 	if (error == 0)
 		error = append(link, link->statements, name, &link->arguments);
-	/* The parts that are in the output already must not be sent without the rest. */
+	/*
+	 * Closes the connection: the scripts that are in the output already must not be sent
+	 * without the rest.
+	 */
 	if (error == -ENOMEM)
 		finish(&link->statements);
 	return error;

@@ -2,9 +2,9 @@
 /*
  * The two connections of a store: one for statements, one for heartbeats.
  *
- * A statement waits for its reply for a quarter of a session at most, and heartbeats continue
- * meanwhile. After that time, and after each failure, the connection is closed, because it is
- * unknown whether the statement was done.
+ * The store waits for the reply to a statement for a quarter of a session at most, and sends
+ * heartbeats meanwhile. After that time, and after a loss of the connection, it closes the
+ * connection, because it is unknown whether the statement was done.
  */
 #ifndef TWI_DURABLE_REDIS_LINK_H
 #define TWI_DURABLE_REDIS_LINK_H
@@ -43,13 +43,13 @@ struct twi_redis_link {
 };
 
 /*
- * Makes the missing connections, and checks the server of a new one. Returns 0, -EAGAIN if it is
- * not time for the next try, or another code.
+ * Makes the missing connections. Checks the server of a new connection for statements. Returns 0,
+ * -EAGAIN if the next try is not due yet, or another code.
  */
 int twi_redis_link_open(struct twi_redis_link *link);
 /*
- * Makes one connection, to any server that has the timers. For a program that has no session and
- * only asks.
+ * Makes only the connection for statements, and does not check the server. For programs that have
+ * no session.
  */
 int twi_redis_link_attach(struct twi_redis_link *link);
 /* Postpones the next try to connect. */
@@ -61,8 +61,9 @@ void twi_redis_link_free(struct twi_redis_link *link);
 struct twi_arguments *twi_redis_link_begin(struct twi_redis_link *link);
 
 /*
- * Runs one script with these arguments. Returns 0 and *ret (`ret` may be NULL), which the caller
- * frees; a code of errors.h; -ECONNRESET if it is unknown whether the script was done; or -ENOMEM.
+ * Runs one script with the arguments of twi_redis_link_begin(). Returns 0 and *ret (`ret` may be
+ * NULL), which the caller frees; a code of errors.h; -ECONNRESET if it is unknown whether the
+ * script was done; or -ENOMEM.
  */
 int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script, redisReply **ret);
 
@@ -70,8 +71,8 @@ int twi_redis_link_run(struct twi_redis_link *link, enum twi_redis_script script
 int twi_redis_link_run_text(struct twi_redis_link *link, const char *text, redisReply **ret);
 
 /*
- * Send several scripts and read their replies. All scripts are sent before the first reply is read.
- * With `by_text` the whole text is sent, because the server does not know the script.
+ * Send a script, and read a reply. A caller may send several scripts before it reads the first
+ * reply. `by_text`: sends the whole text, because the server does not know the script.
  */
 int twi_redis_link_send(struct twi_redis_link *link, enum twi_redis_script script, bool by_text);
 int twi_redis_link_read(struct twi_redis_link *link, int64_t until_ns, redisReply **ret);
@@ -86,8 +87,8 @@ void twi_redis_link_time(struct twi_redis_link *link, int64_t server_us, int64_t
 /* Sends a heartbeat if it is due, and reads a reply that is there. */
 void twi_redis_link_beat(struct twi_redis_link *link);
 /*
- * Waits a moment for the reply to a heartbeat. If it were read late, the server's time would be
- * less exact.
+ * Waits a moment for the reply to a heartbeat. If the reply were read late, the server's time would
+ * be less exact.
  */
 void twi_redis_link_beat_wait(struct twi_redis_link *link);
 

@@ -27,8 +27,8 @@ static void place_add(struct twi_arguments *arguments, struct tw_durable_id id)
 }
 
 /*
- * Gives a timer, or its dead letter. If `place` is not NULL, the row's id must have this place.
- * Returns 1 if there is no such row.
+ * Passes the timer or the dead letter with this serial to `give`. If `place` is not NULL, the row's
+ * id must have this place. Returns 1 if there is no such row.
  */
 static int row_give(struct twi_redis *store, const char *serial, redisReply *const *row,
 		    tw_durable_give *give, void *to, const uint64_t *place)
@@ -63,7 +63,7 @@ int twi_redis_find(void *to_store, struct tw_durable_id id, tw_durable_give *giv
 	error = row_give(store, twi_arguments_get(arguments, 1, &(size_t){0}), reply->element, give,
 			 to, &id.place);
 	freeReplyObject(reply);
-	/* The row may be one that this session has claimed, but the set has not taken. */
+	/* The session may have claimed this row, although the set does not have it in memory. */
 	if (error < 0)
 		store->unread = true;
 	return error == 1 ? -ENOENT : error;
@@ -102,7 +102,7 @@ static int by_place(const void *a, const void *b)
 	return memcmp((*left)->str, (*right)->str, PLACE_BYTES);
 }
 
-/* Gives the rows of the first `count` places, in their order. */
+/* Passes the rows of the first `count` places to `give`, in their order. */
 static int places_give(struct twi_redis *store, const redisReply *places, size_t count,
 		       tw_durable_give *give, void *to)
 {
@@ -160,7 +160,10 @@ static int places_read(struct twi_redis *store, const char *after, int64_t until
 	return error;
 }
 
-/* Leaves out rows of kinds that the caller does not have. Sessions may hold such rows. */
+/*
+ * Passes rows on, except those of kinds that the caller does not have. Other sessions may have
+ * claimed such rows.
+ */
 struct filter {
 	tw_durable_give *give;
 	void *to;

@@ -43,7 +43,7 @@ enum {
 	TWI_REDIS_ROWS_MAX = 1000,
 };
 
-/* The lines of each text, and NULL. embed.py makes them when the library is built. */
+/* The lines of each text, and NULL at the end. The build makes the arrays (embed.py). */
 extern const char *const *const twi_redis_lines[TWI_REDIS_LINES_COUNT];
 
 /*

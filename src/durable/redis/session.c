@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Opens the store, and keeps its session alive. When a session is over, a new one begins, but not
- * before it is known what became of the old one's last batch (commit.c).
+ * Opens the store, and keeps its session alive. When a session is over, a new one begins. But if
+ * the old session's last commit has an unknown outcome, the store first finds out whether it was
+ * done (settle.c).
  */
 #include "durable/redis/store.h"
 #include "durable/redis/wire.h"
@@ -71,8 +72,8 @@ static int connect_all(struct twi_redis *store)
 	if (error == 0 && !was_open) {
 		store->unread = true;
 		/*
-		 * The query about the last batch (settle.c) also shows whether the server has lost
-		 * batches.
+		 * Asks for the last batch even if its outcome is known, because the query
+		 * (settle.c) also shows whether the server has lost batches.
 		 */
 		store->unsettled = store->unsettled || store->link.session != 0;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds out what became of batches whose replies were lost.
+ * Finds out which batches were done although their replies were lost.
  *
  * A request may still be on its way to the server, over a connection that was given up. So a batch
  * that was not done is sent again under the same number, and the server refuses the later of the
@@ -87,8 +87,8 @@ int twi_redis_refused(struct twi_redis *store, int error)
 int twi_redis_softened(struct twi_redis *store, int error)
 {
 	/*
-	 * Makes a pause, because a server that answers with an error should not be asked each
-	 * millisecond.
+	 * Postpones the next try, because a server that answers with an error should not be asked
+	 * each millisecond.
 	 */
 	if (twi_redis_passes(error) && store->link.statements != NULL) {
 		twi_redis_link_close(&store->link);

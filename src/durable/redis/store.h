@@ -19,8 +19,8 @@ struct twi_redis {
 	/* Batches. A commit of many operations has several. */
 	int64_t batch; /* the number of the session's last batch that was done */
 	/*
-	 * It is unknown whether the batches that follow were done, or an old connection may still
-	 * bring them.
+	 * The outcome of the next batches is unknown. They may be done already, or requests that
+	 * are still on their way over an old connection may do them.
 	 */
 	bool unsettled;
 	bool sent;   /* a part of a commit was sent or done, and the set repeats the commit */
@@ -32,8 +32,9 @@ struct twi_redis {
 };
 
 /*
- * row.c: makes the row of a timer from its serial, its timer and its run (may be NULL) of a reply.
- * The row is valid as long as the reply. Returns false if the reply has the wrong form.
+ * row.c: makes the row of a timer from three values of a reply: its serial, its `timer` and its
+ * `run` (lua/common.lua; `run` may be NULL). The row is valid as long as the reply. Returns false
+ * if the reply has the wrong form.
  */
 bool twi_redis_row(const struct twi_redis *store, const char *serial, const redisReply *timer,
 		   const redisReply *run, struct tw_durable_row *ret);
@@ -55,9 +56,8 @@ struct twi_redis_settled {
 };
 
 /*
- * settle.c: finds out after a lost reply or a refusal what became of the batches. Returns 0 and
- * *ret, whose `reply` the caller frees; -ESTALE if the server no longer has the session; or another
- * code.
+ * settle.c: after a lost reply or a refusal, finds out which batches are done. Returns 0 and *ret,
+ * whose `reply` the caller frees; -ESTALE if the server no longer has the session; or another code.
  */
 int twi_redis_settle(struct twi_redis *store, struct twi_redis_settled *ret);
 /* Returns the code for the set after a batch has failed: -EAGAIN if the set should try again. */

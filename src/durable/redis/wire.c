@@ -47,8 +47,8 @@ bool twi_redis_wire_try(redisContext *connection, bool *ret_left)
 	if (write_quiet(connection, &done) != REDIS_OK)
 		return false;
 	/*
-	 * Reads until nothing comes, because TLS may hold more bytes than poll() sees on the
-	 * socket.
+	 * Reads until no byte is left, because a TLS layer may hold bytes that poll() does not
+	 * report.
 	 */
 	do {
 		had = connection->reader->len;

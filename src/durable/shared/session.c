@@ -7,8 +7,8 @@
 
 enum {
 	/*
-	 * The most rows of one claim. Such a claim takes some ten milliseconds, and leaves rows for
-	 * other sets.
+	 * The most rows of one claim. Such a claim takes some ten milliseconds. The bound leaves
+	 * rows for other sets.
 	 */
 	CLAIM_MAX = 1000,
 };

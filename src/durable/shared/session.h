@@ -4,7 +4,7 @@
  *
  * A timer in memory belongs to the session that has claimed it. If the set gets a new session, the
  * waiting timers of the old one leave the memory, because other sets may claim them now. Running
- * timers continue, and the store refuses their ends.
+ * timers continue, but the store refuses the ends of their runs.
  */
 #ifndef TWI_DURABLE_SHARED_SESSION_H
 #define TWI_DURABLE_SHARED_SESSION_H
@@ -19,7 +19,7 @@ int twi_session_beat(struct tw_durable *set);
 
 /*
  * Drops the timers of an old session, and claims timers if it is time. Called after a beat. Returns
- * 1 if there may be more, 0 if not, or a code with which the set fails.
+ * 1 if there may be more timers to claim, 0 if not, or a code with which the set fails.
  */
 int twi_session_claim(struct tw_durable *set);
 

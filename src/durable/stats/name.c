@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of outcomes and states. The switches have no default, so that the compiler warns if one
- * lacks a constant.
+ * Names of outcomes and states. The switches have no default, so that the compiler warns if a
+ * switch lacks a constant.
  */
 #include <tickwheel/durable.h>
 #include <tickwheel/durable_name.h>

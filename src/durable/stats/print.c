@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the counters of sets as text, JSON or Prometheus metrics, from one table of the counters.
+ * Writes the counters and histograms of sets as text, JSON or Prometheus metrics. One table lists
+ * the counters for all three formats.
  */
 #include "stats/histogram.h"
 #include "stats/text.h"

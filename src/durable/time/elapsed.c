@@ -56,7 +56,10 @@ static bool apart(int64_t step_ns, int64_t before_ns)
 	return step_ns >= before_ns + NOTED_NS || step_ns <= before_ns - NOTED_NS;
 }
 
-/* Returns whether the numbers are so small that sums with times cannot overflow. */
+/*
+ * Returns whether the numbers are so small that their sums with times cannot overflow, and the name
+ * of the boot has an end.
+ */
 static bool sane(const struct tw_durable_clock *clock)
 {
 	int64_t most_ns = INT64_MAX / 2;
@@ -67,9 +70,9 @@ static bool sane(const struct tw_durable_clock *clock)
 }
 
 /*
- * Returns the wall clock minus CLOCK_BOOTTIME, at one moment. If this thread is interrupted between
- * the readings in each try, the distance is wrong for the whole boot. That only harms the order of
- * lists.
+ * Returns the wall clock minus CLOCK_BOOTTIME, both read almost at one moment. If this thread is
+ * interrupted between the readings in every try, the distance is wrong for the whole boot. That
+ * only harms the order of lists.
  */
 static int64_t distance(struct tw_durable *set)
 {

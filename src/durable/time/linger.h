@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] Lingering: new timers that wait longer than a window for their commit, because their kind
+ * [io] Lingering: new timers wait longer than a commit window for their commit, because their kind
  * has `linger_ns`. They are still STAGED, so they are absorbed if they end before their commit. A
  * heap orders them by the end of the wait, and each timer has its index in the heap.
  */

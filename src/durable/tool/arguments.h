@@ -25,8 +25,8 @@ struct twi_tool_arguments {
 };
 
 /*
- * A command on a store (a file or a server). Returns 0, -ENOENT if nothing was found, -ECANCELED
- * after it has printed the reason, or a code.
+ * A command on a store (a file or a server). Returns 0, -ENOENT if nothing was found, -ECANCELED if
+ * the command has printed the reason itself, or a code.
  */
 struct twi_tool_command {
 	const char *name;

@@ -98,8 +98,8 @@ static int change_file(struct twi_tool_file *file, const char *path, const struc
 	if (result == 0)
 		result = change_any(file, &store, wanted);
 	/*
-	 * If the last process crashed, the next one must still learn that. So the file does not
-	 * become clean here.
+	 * If the last process crashed, the next one must still learn that. So this close marks the
+	 * file as clean only if it was clean before.
 	 */
 	if (store.store != NULL)
 		store.ops->close(store.store, opened.clean != 0);
@@ -177,8 +177,8 @@ static int copy_make(struct twi_tool_file *file, const char *copy)
 int twi_tool_backup(struct twi_tool_file *file, const char *copy)
 {
 	/*
-	 * Makes the copy as an empty file, which SQLite accepts, with mode 0600. So no other user
-	 * can read the copy meanwhile.
+	 * First makes an empty file with mode 0600, which SQLite then fills. So no other user can
+	 * read the copy meanwhile.
 	 */
 	int result = twi_tool_new(copy);
 	int fd = result == 0 ? open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;

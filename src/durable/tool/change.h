@@ -20,13 +20,13 @@ int twi_tool_revive(struct twi_tool_file *file, const char *path, struct tw_dura
 int twi_tool_pause(struct twi_tool_file *file, const char *path, const char *kind, bool paused);
 
 /*
- * Returns the number of the process that has the file open, or 0 if there is none, or it is not
- * known.
+ * Returns the number of the process that has the file open, or 0 if there is no such process or its
+ * number is not known.
  */
 int twi_tool_holder(const char *path);
 
 /*
- * Copies the file as it is at one moment. Returns 0, -EEXIST if the copy's name is taken, or a
+ * Copies the state of the file at one moment. Returns 0, -EEXIST if the copy's name is taken, or a
  * code.
  */
 int twi_tool_backup(struct twi_tool_file *file, const char *copy);

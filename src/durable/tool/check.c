@@ -43,7 +43,7 @@ static int found(struct check *check, const struct tw_durable_row *row)
 	return result == 1 ? there.due_ns == row->due_ns : result;
 }
 
-/* Checks the key of a timer. Returns 1 if it names this timer, 0 if not, or an error. */
+/* Looks the key of a timer up. Returns 1 if the key leads to this timer, 0 if not, or an error. */
 static int key_names(struct check *check, const struct tw_durable_row *row)
 {
 	struct tw_durable_id id;

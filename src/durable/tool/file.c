@@ -124,7 +124,7 @@ static int row_give(struct twi_tool_file *file, sqlite3_stmt *statement, enum tw
 						 (uint64_t)sqlite3_column_int64(statement, 1)};
 	else if (table == TWI_TOOL_DEAD)
 		entry.ended_ns = sqlite3_column_int64(statement, ENDED);
-	/* Leaves out timers whose end is noted. No row of the inbox is among them. */
+	/* Leaves out timers whose end is noted. No row of the inbox has a noted end. */
 	else if (row->id.place == (uint64_t)bucket &&
 		 twi_ends_have(&file->timers.ends, bucket, twi_serial(row->id)))
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of durable timers, open for reading while a process may have it open too. All reads see
- * the file as it was when it was opened.
+ * A file of durable timers, open for reading. A process with timers may have the file open, too.
+ * All reads return the state of the file at the moment when it was opened.
  */
 #ifndef TWI_DURABLE_TOOL_FILE_H
 #define TWI_DURABLE_TOOL_FILE_H
@@ -20,15 +20,16 @@ struct twi_tool_file {
 };
 
 /*
- * Opens a file for reading. Returns 0; -ENOENT; -EEXIST if it is not a file of ours; -ENOTSUP if it
- * has another version; -EUCLEAN if it is damaged; or another code.
+ * Opens a file for reading. Returns 0; -ENOENT; -EEXIST if it is not a file of durable timers;
+ * -ENOTSUP if it has another version; -EUCLEAN if it is damaged; or another code.
  */
 int twi_tool_open(struct twi_tool_file *file, const char *path);
 void twi_tool_close(struct twi_tool_file *file);
 
 /*
- * Checks the name of a new file. Returns -EEXIST if a file has this name, or the name of its log,
- * which would be read as part of the new file.
+ * Checks the name of a new file. Returns -EEXIST if a file has this name. Also returns -EEXIST if
+ * there is a log (PATH-wal) that is not empty, because SQLite would read the log as part of the new
+ * file.
  */
 int twi_tool_new(const char *path);
 
@@ -42,7 +43,7 @@ enum twi_tool_table {
 	TWI_TOOL_WALKS,
 };
 
-/* A row that a walk gives. */
+/* A row that twi_tool_walk passes to its function. */
 struct twi_tool_entry {
 	enum twi_tool_table table;
 	int error; /* 0, or -EUCLEAN if the row is damaged; then only its id is set */
@@ -53,7 +54,9 @@ struct twi_tool_entry {
 /* Receives a row. A result other than 0 ends the walk. */
 typedef int twi_tool_give(void *to, const struct twi_tool_entry *entry);
 
-/* Gives the rows of a table in the order of the file, except timers whose end is noted. */
+/*
+ * Passes the rows of a table to `give`, in the order of the file, except timers whose end is noted.
+ */
 int twi_tool_walk(struct twi_tool_file *file, enum twi_tool_table table, twi_tool_give *give,
 		  void *to);
 /* Counts the rows of the tables, including timers whose end is noted. */

@@ -53,7 +53,7 @@ static int rejected(const struct load *load, const char *wrong)
 	return -ECANCELED;
 }
 
-/* Prints an error that concerns neither a line nor the name of the new file. */
+/* Prints an error, unless it was printed already. Returns 0 or -ECANCELED. */
 static int failed(const char *path, int error)
 {
 	if (error != 0 && error != -ECANCELED)
@@ -117,7 +117,7 @@ static int kind_pause(struct load *load, const char *name)
 			   : twi_paused_set(&load->database, number, true);
 }
 
-/* Gives each name of an array of kinds. */
+/* Passes each name of an array of kinds to `give`. */
 static int names_read(struct load *load, enum twi_tool_member member,
 		      int (*give)(struct load *load, const char *name))
 {
@@ -270,7 +270,7 @@ static int lines_read(struct load *load)
 }
 
 /*
- * Makes the tables of the new file. Until its rename no process uses the file. So it is written
+ * Makes the tables of the new file. No process uses the file before its rename. So it is written
  * without a log, and synced at the end.
  */
 static int file_begin(struct load *load, const char *path)
@@ -289,7 +289,7 @@ static int file_begin(struct load *load, const char *path)
 							       "PRAGMA cache_spill = ON");
 	if (result == 0)
 		result = twi_database_prepare(&load->database);
-	/* INT64_MAX: each id may be taken, and is looked up. */
+	/* INT64_MAX: the dump may have an id twice, so each id is looked up before it is put. */
 	if (result == 0)
 		result = twi_timers_init(&load->timers, &load->database, INT64_MAX);
 	if (result == 0)

@@ -17,9 +17,9 @@ struct twi_tool_progress {
 };
 
 void twi_tool_progress_begin(struct twi_tool_progress *progress, const char *what, uint64_t total);
-/* Begins a bar for all rows of a file. If there is a terminal, counts them. */
+/* Begins a bar for all rows of a file. Counts the rows only if there is a terminal. */
 int twi_tool_progress_rows(struct twi_tool_progress *progress, struct twi_tool_file *file);
-/* Counts pieces of work. Looks at the clock only in each 4,096th call. */
+/* Shows that `count` pieces of work are done. Looks at the clock only in each 4,096th call. */
 void twi_tool_progress(struct twi_tool_progress *progress, uint64_t count);
 /* Clears the line. */
 void twi_tool_progress_end(struct twi_tool_progress *progress);

@@ -24,7 +24,7 @@ end
 local rows, deads, keys, key_writes = {}, {}, {}, {}
 local bad = false
 
--- Makes a row of the server's values. `set` and `member` are the sorted set that lists it, and its member there.
+-- Makes a row of the server's values. `set` is the sorted set that lists the row, and `member` its member there.
 local function row_read(serial, value, run)
 	local row = {value = value, had_run = run and true or false}
 	if run then
@@ -106,8 +106,8 @@ local function remove(serial, row)
 	row.gone, row.changed = true, true
 end
 
--- Returns whether an operation may change a row. It may if the session `fence` holds the row. If it is not strict, it
--- also may unless the timer runs in a session that lives.
+-- Returns whether an operation may change a row. It may if the session `fence` has claimed the row. An operation that
+-- is not strict may also change the row if the timer does not run, or runs in a session that is over.
 local function may(row, fence, strict)
 	return (fence ~= NONE and row.session == fence) or (not strict and not (row.marks % 2 == STARTED and lives(row.session)))
 end
@@ -159,7 +159,8 @@ local function move(at, serial, place, due, attempt, fence, strict, mine)
 	row.head, row.session, row.changed = due .. sub(row.head, 9), mine and s or NONE, true
 end
 
--- Makes the fence of all timers that start. It is greater than their earlier fences, even if the clock went back.
+-- Makes the fence of all timers that start. The fence is greater than their earlier fences, even if the clock went
+-- back.
 local next_fence
 local function fence_make()
 	local greatest = 0

@@ -7,7 +7,7 @@
 --     timer: due 8, place 4, kind 4, version 4, bytes of the key 1, key, payload
 --     run:   due 8, place 4, kind 4, session 8, fence 8, attempt 8, marks 1
 --
--- A timer has a run if it was ever claimed or moved. Then the due of the run counts, not that of the timer.
+-- A timer has a `run` if it was ever claimed or moved. Then the due of the `run` counts, not the due of the `timer`.
 local META, SESSION, BEAT, OUTCOMES, TIMER, RUN, FREE, HELD, KEY, DEAD, BURIED, ENDED, KIND, PAUSED =
 	KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local TYPES = {'hash', 'hash', 'zset', 'hash', 'hash', 'hash', 'zset', 'zset', 'hash', 'hash', 'zset', 'zset', 'hash', 'set'}
@@ -96,8 +96,8 @@ local function call_many(command, key, list)
 	end
 end
 
--- Frees at most `most` rows that a session holds. Returns how many, and whether these were all; nil if a row has the
--- wrong form.
+-- Frees at most `most` rows that a session has claimed. Returns how many, and whether these were all. Returns nil if a
+-- row has the wrong form.
 local function free_held(session, most)
 	local members = call('ZRANGEBYLEX', HELD, '[' .. session, '(' .. session .. string.rep('\255', 21), 'LIMIT', 0, most)
 	if #members == 0 then
@@ -129,7 +129,8 @@ local function session_forget(session)
 	call('HDEL', OUTCOMES, session)
 end
 
--- Moves a source to its next member. Reads its members from the server in parts. Returns false if there is none left.
+-- Moves a source to its next member. Reads the source's members from the server in parts. Returns false if there is
+-- none left.
 local function source_step(source, part)
 	source.at = source.at + 1
 	if source.at > #source.members and source.more then

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Ends a session, and frees at most `most` of its rows. ARGV: id, session, most. Returns 1 if it holds more rows,
--- otherwise 0.
+-- Ends a session, and frees at most `most` of its rows. ARGV: id, session, most. Returns 1 if the session has more
+-- rows, otherwise 0.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

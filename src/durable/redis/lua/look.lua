@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Shows what became of a session's last batch. If the session is over, makes sure that it stays over, even if the clock
--- goes back. ARGV: id, session. Returns the number of the batch, whether it was a claim, whether the session lives, and
--- the outcomes. Returns an empty list if there is no such session.
+-- Reads the last batch of a session. If the session is over, makes sure that it stays over, even if the clock goes
+-- back. ARGV: id, session. Returns the number of the batch, whether it was a claim, whether the session lives, and the
+-- outcomes. Returns an empty list if there is no such session.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Lists the next timers. ARGV: id, the position behind which the list begins (due, place, serial; '': at the first
--- one), the last deadline, how many, kinds. Returns due, place and serial of each timer, by deadline. All timers with
--- the deadline of the last one are among them, because among those the order is that of place and serial.
+-- one), the last deadline, how many, kinds. Returns due, place and serial of each timer, by deadline. If more timers
+-- have the deadline of the last one, returns these, too: the script orders timers only by deadline, and the caller
+-- orders those with equal deadlines.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Reserves serials. ARGV: id, count. Returns the first serial after them, as a text. A serial is at least the clock's
--- time, so that no serial is assigned twice after the server lost its last writes in a crash.
+-- Reserves serials. ARGV: id, count. Returns the first serial after them, as a text. A serial is at least 1,024 times
+-- the time in microseconds. So no serial is assigned twice, even if the server loses its last writes in a crash.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal

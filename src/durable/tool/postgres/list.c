@@ -11,7 +11,7 @@
 
 /*
  * The columns of a timer and of a dead letter. If an attempt began and did not end, the timer is
- * printed as "started", as it is from a file.
+ * printed as "started", as for a file.
  */
 #define COLUMNS "place, serial, due, attempt, version, kind, open, key, payload"
 #define COLUMNS_DEAD "place, serial, due, attempt, version, kind, false, key, payload, ended"
@@ -122,8 +122,8 @@ int twi_tool_server_count(struct twi_tool_server *server, const struct twi_tool_
 }
 
 /*
- * Lists the next timers. An index has the free timers of each kind in the order of deadlines. There
- * are few claimed timers, so these are sorted.
+ * Lists the next timers. An index has the free timers of each kind in the order of deadlines. The
+ * claimed timers have no such index, but they are few, so the server sorts them.
  */
 int twi_tool_server_list(struct twi_tool_server *server, const struct twi_tool_output *output)
 {
@@ -197,8 +197,8 @@ int twi_tool_server_find(struct twi_tool_server *server, const struct twi_tool_o
 }
 
 /*
- * Prints the head. Its serial is above all others, so that a file made from the dump assigns no
- * serial twice.
+ * Prints the head. The serial in the head is greater than all others, so that a file made from the
+ * dump assigns no serial twice.
  */
 static int head_print(void *to, const PGresult *from)
 {

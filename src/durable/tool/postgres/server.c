@@ -35,8 +35,8 @@ static int result_take(struct twi_tool_server *server, PGresult *result,
 }
 
 /*
- * Runs a statement and gives its rows. After an error the remaining rows are read, but ignored,
- * because libpq requires that.
+ * Runs a statement and passes its rows to `give`. After an error it ignores the remaining rows, but
+ * reads them, because libpq requires that.
  */
 int twi_tool_server_rows(struct twi_tool_server *server, const char *text,
 			 int (*give)(void *to, const PGresult *row), void *to)

@@ -19,15 +19,16 @@ struct twi_tool_server {
 };
 
 /*
- * Connects. If `reads`, all reads see the timers as they are at one moment. Returns 0, -ENOENT if
- * there is no such schema, -ENOTSUP, -EUCLEAN, or another code.
+ * Connects. If `reads`, all reads return the timers of one moment. Returns 0, -ENOENT if there is
+ * no such schema, -ENOTSUP, -EUCLEAN, or another code.
  */
 int twi_tool_server_open(struct twi_tool_server *server, const char *address, const char *schema,
 			 bool reads);
 void twi_tool_server_close(struct twi_tool_server *server);
 
 /*
- * Runs a statement with the arguments in `values`, and gives each row. '@' stands for the schema.
+ * Runs a statement with the arguments in `values`, and passes each row to `give`. In `text`, '@'
+ * stands for the name of the schema.
  */
 int twi_tool_server_rows(struct twi_tool_server *server, const char *text,
 			 int (*give)(void *to, const PGresult *row), void *to);
@@ -45,7 +46,7 @@ int twi_tool_server_dump(struct twi_tool_server *server, const struct twi_tool_o
 int twi_tool_server_sessions(struct twi_tool_server *server, const struct twi_tool_output *output);
 /*
  * Checks the references between rows. Prints a line for each defect. Returns -ENOENT if there are
- * any.
+ * defects.
  */
 int twi_tool_server_check(struct twi_tool_server *server, const struct twi_tool_output *output);
 

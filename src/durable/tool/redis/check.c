@@ -38,7 +38,7 @@ struct check {
 
 /*
  * Checks one page of a table. `rows`: its entries count as checked rows. `cursor` names the page.
- * Afterwards it names the next one, or is "0" if there is none.
+ * Afterwards `cursor` names the next page, or is "0" if there is none.
  */
 static int page_check(struct check *check, enum table table, bool rows, char (*cursor)[32])
 {

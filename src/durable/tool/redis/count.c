@@ -61,8 +61,8 @@ static void groups_print(struct groups *groups, const struct twi_tool_redis *red
 		const struct group *group = &groups->all[i];
 
 		/*
-		 * Free and held timers are counted apart, so two entries may be of the same group.
-		 * Adds this entry to the next one.
+		 * Free and claimed timers were counted apart, so several entries may belong to one
+		 * group. Adds this entry to the next one.
 		 */
 		if (i + 1 < groups->count && compare(group, group + 1) == 0) {
 			groups->all[i + 1].count += group->count;
@@ -93,8 +93,9 @@ static int64_t hour_begin(int64_t hour)
 }
 
 /*
- * Counts the free timers of a kind from `from_ns` to before `to_ns`. Sets `*ret_next` to the hour
- * of the first free timer from `to_ns` on. Returns 1 if there is none, 0, or an error.
+ * Counts the free timers of a kind that are due from `from_ns` on, but before `to_ns`. Sets
+ * `*ret_next` to the hour of the first free timer that is due at `to_ns` or later. Returns 1 if
+ * there is no such timer, 0 if there is one, or an error.
  */
 static int hour_count(struct twi_tool_redis *redis, uint32_t kind, int64_t from_ns, int64_t to_ns,
 		      uint64_t *ret_count, int64_t *ret_next)
@@ -161,7 +162,7 @@ static int groups_read(struct twi_tool_redis *redis, struct groups *groups)
 
 	for (size_t i = 0; i < kinds && error == 0; i++)
 		error = free_count(redis, groups, redis->store.to_server[i]);
-	/* While no kind is wanted, twi_redis_near() gives only the timers that sessions hold. */
+	/* Without kinds, twi_redis_near() passes on only the timers that sessions have claimed. */
 	redis->store.kind_count = 0;
 	if (error == 0)
 		error = twi_redis_near(&redis->store, NULL, INT64_MAX, SIZE_MAX, held_note, groups);

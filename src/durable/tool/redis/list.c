@@ -25,8 +25,8 @@ struct listing {
 
 /*
  * Returns 1 if a dump leaves a row out, 0 if not, or -ENOMEM. A dump leaves out a row that it has
- * written already. It also leaves out a timer that was scheduled after the dump's head was printed:
- * the head names the first serial that was not assigned by then.
+ * written already. It also leaves out a timer whose serial was reserved after the program
+ * connected: the serial in the head is lower, so a load would reject the timer.
  */
 static int left_out(struct listing *listing, uint64_t serial)
 {
@@ -130,7 +130,7 @@ int twi_tool_redis_dead(struct twi_tool_redis *redis, const struct twi_tool_outp
 }
 
 /*
- * Prints a timer, or its dead letter, from the rows that rows.lua has found. Returns -ENOENT if
+ * Prints a timer or a dead letter from the reply of rows.lua or find_key.lua. Returns -ENOENT if
  * there is neither.
  */
 static int found_print(struct listing *listing, const char *serial, redisReply *const *found,

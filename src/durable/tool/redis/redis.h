@@ -4,9 +4,9 @@
  * processes with timers do not notice it. If the server reports an error, the message goes to
  * stderr.
  *
- * Each step of a command is one script, so it sees the timers as they are at one moment. A command
- * that reads all timers needs many steps. So if a timer is moved meanwhile, such a command may find
- * it twice or not at all.
+ * Each step of a command is one script, so a step reads the timers of one moment. A command that
+ * reads all timers needs many steps. If a timer is moved between two of them, the command may find
+ * the timer twice or not at all.
  */
 #ifndef TWI_DURABLE_TOOL_REDIS_REDIS_H
 #define TWI_DURABLE_TOOL_REDIS_REDIS_H
@@ -32,7 +32,7 @@ struct twi_tool_redis {
 	struct twi_redis store; /* kinds have the same numbers here as in the server */
 	struct twi_tool_kinds kinds;
 	bool all;        /* timers of all kinds are wanted */
-	uint64_t serial; /* the first serial that was not assigned when the program connected */
+	uint64_t serial; /* the first serial that was not reserved when the program connected */
 	char *texts[TWI_TOOL_REDIS_LINES_COUNT];
 };
 
@@ -51,8 +51,8 @@ int twi_tool_redis_run(struct twi_tool_redis *redis, enum twi_tool_redis_script 
 		       redisReply **ret);
 
 /*
- * Lets the following reads give only timers of this kind, or of each kind if it is NULL. Returns
- * false if there is no kind of this name.
+ * Restricts the following reads to timers of this kind. NULL stands for all kinds. Returns false if
+ * there is no kind of this name.
  */
 bool twi_tool_redis_want(struct twi_tool_redis *redis, const char *kind);
 
@@ -72,16 +72,16 @@ int twi_tool_redis_find(struct twi_tool_redis *redis, const struct twi_tool_outp
 int twi_tool_redis_sessions(struct twi_tool_redis *redis, const struct twi_tool_output *output);
 
 /*
- * change.c: change a timer, a dead letter or a kind. Return 0, -ENOENT if there is none, -EBUSY if
- * the timer runs now, or an error.
+ * change.c: change a timer, a dead letter or a kind. Return 0, -ENOENT if there is no such timer,
+ * dead letter or kind, -EBUSY if the timer runs now, or an error.
  */
 int twi_tool_redis_cancel(struct twi_tool_redis *redis, struct tw_durable_id id);
 int twi_tool_redis_revive(struct twi_tool_redis *redis, struct tw_durable_id id);
 int twi_tool_redis_pause(struct twi_tool_redis *redis, const char *kind, bool paused);
 
 /*
- * Gives the dead letters of the wanted kinds, in the order of their ids, each with the time when it
- * ended.
+ * Passes the dead letters of the wanted kinds to `give`, in the order of their ids, each with the
+ * time when it ended.
  */
 int twi_tool_redis_letters(struct twi_tool_redis *redis,
 			   int (*give)(void *to, const struct tw_durable_row *row,

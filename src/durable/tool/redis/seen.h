@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The set of serials that a dump has written. If a timer is moved during the dump, the dump finds
- * it again, and must not write it twice.
+ * The set of serials that a dump has written. If a timer is moved during the dump, the dump may
+ * find it again, and must not write it twice.
  */
 #ifndef TWI_DURABLE_TOOL_REDIS_SEEN_H
 #define TWI_DURABLE_TOOL_REDIS_SEEN_H

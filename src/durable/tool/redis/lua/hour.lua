@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Counts the free timers of a kind that are due from one time to before another. ARGV: id, kind (4 bytes), the two
--- times (8 bytes each, as in a row). Returns the number, and the deadline of the first free timer from the second
--- time on, or '' if there is none.
+-- Counts the free timers of a kind whose deadline is not before one time, but before another. ARGV: id, kind (4 bytes),
+-- the two times (8 bytes each, as in a row). Returns the number, and the deadline of the first free timer that is not
+-- due before the second time, or '' if there is none.
 local refusal = unsound(ARGV[1])
 if refusal then
 	return refusal
