@@ -71,7 +71,10 @@ static void arena_begin(void)
 	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
 }
 
-/* Closes the engine as a stop that does not wait for the end. The worker is about to finish it. */
+/*
+ * Closes the engine like a stop that does not wait for the end. The worker is about to finish the
+ * engine.
+ */
 static void open_closed(void)
 {
 	struct tw_options options;

@@ -42,7 +42,10 @@ static void open_worker(void)
 {
 	struct tw_options options = world_options();
 
-	/* Not a virtual clock, because with it destroy waits for one more grace period. */
+	/*
+	 * Uses CLOCK_MONOTONIC. With a virtual clock, destroy waits for one more grace period, and
+	 * that wait could hide that another wait is missing.
+	 */
 	options.clock = NULL;
 	world_open(&options);
 	world_threads(3, WORLD_STOCK_FILLED);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sections and grace periods of thread/rcu.c (E10, E160). All other harnesses have sections of
- * the model instead. This file compiles thread/rcu.c once more, under other names, with two
- * readers in a block.
+ * the model instead. This file compiles thread/rcu.c once more, under other names, with two readers
+ * in a block.
  *
  * A writer hides an object, waits for a grace period, and destroys the object. A thread that finds
- * the object inside a section must be done with it before. An access that is not ordered with the
- * destruction is a race, which the model reports.
+ * the object inside a section must have finished with it before the writer destroys it. An access
+ * that is not ordered with the destruction is a race, which the model reports.
  *
  * Seen to fail with these defects:
  * - twi_rcu_synchronize() makes no barrier, or does not look at a reader, or at a word of `shared`;
- * - the begin of a section has no barrier, or has it before its store;
+ * - the beginning of a section has no barrier, or has it before its store;
  * - a nested leave ends the section;
  * - twi_rcu_leave(), twi_rcu_leave_shared() or reader_give() stores relaxed;
- * - the begin of a section stores relaxed;
+ * - the beginning of a section stores relaxed;
  * - reader_wait() or shared_wait() loads relaxed;
  * - a reader is given back or taken by a relaxed access; the list of blocks grows by one.
  */

@@ -118,7 +118,10 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Begins a stop that does not wait. A thread that finds the engine closed continues from there. */
+/*
+ * Begins a stop that does not wait. The engine is closed then, and the harness's worker finishes
+ * it.
+ */
 static void open_stopping(void)
 {
 	open_filled();
@@ -141,7 +144,10 @@ static void destroy_if_ended(void)
 	destroyed_already = result == 0;
 }
 
-/* Waits until the worker has stopped. If its barrier fails, it waits a moment and tries again. */
+/*
+ * Waits until the worker has stopped. If the worker's barrier fails, the worker sleeps for a short
+ * time. So this function waits for a tick and looks again, up to LOOKS times.
+ */
 static void await_stopped(void)
 {
 	static _Atomic uint32_t never;

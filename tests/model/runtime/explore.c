@@ -66,7 +66,7 @@ static unsigned random_below(unsigned count)
 
 /*
  * Returns the replayed choice for this place. A replay finds its choices by the numbers of their
- * places, so it does not matter which memory it already knows as contended.
+ * places. So it also works if the search has already learned which memory is contended.
  */
 static unsigned choice_repeat(unsigned count)
 {

@@ -30,7 +30,8 @@ struct explore_bounds {
 void explore(const struct model_harness *harness, const struct explore_bounds *bounds);
 
 /*
- * Returns which of `count` fibers continues. If `preempts` is true, the first is the current one.
+ * Returns which of `count` fibers continues. If `preempts` is true, the first one in the list is
+ * the current fiber.
  */
 unsigned explore_schedule(struct fiber **list, unsigned count, bool preempts);
 /* Returns whether there is a choice at all at this point. */

@@ -118,8 +118,8 @@ static uint64_t counted(void)
 }
 
 /*
- * Destroys the engine and makes the next one, at the same address. Its counters must begin at zero
- * and stay there.
+ * Destroys the engine and makes the next one, at the same address. The new engine's counters must
+ * begin at zero and stay there.
  */
 static void destroy_and_make(void)
 {
