@@ -11,7 +11,8 @@
  * Seen to fail with these defects (in parentheses: the tests):
  * - twi_worker_finish() waits for no second grace period (both cancels, in the wheel and in a ring;
  *   the executor);
- * - it waits for that grace period before in_flight_wait() (the executor that stop waits for);
+ * - twi_worker_finish() waits for the second grace period before in_flight_wait() (the executor
+ *   that stop waits for);
  * - in_flight_wait() does not check the count again after it was woken (the executor that stop
  *   waits for);
  * - in_flight_end() has no section (the executor);

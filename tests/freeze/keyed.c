@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread stops while it holds an entry of a table of keys, or is about to take one. Meanwhile the
- * key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. No other
- * thread may wait for the stopped thread. When it continues, it must find the changes, and each
- * entry must end once, as the calls reported.
+ * key is cancelled, replaced or scheduled, the entry's timer expires, or the engine is stopped. No
+ * other thread may wait for the stopped thread. When it continues, it must find the changes, and
+ * each entry must end once, as the calls reported.
  *
  * Seen to fail with these defects, each at its point:
  * - after a replace in place, a cancel of the old entry ends the new one;
@@ -272,7 +272,7 @@ static void schedule_against_stop(void)
 
 /*
  * Stops a replace of an entry whose expiry is at an executor, so that the replace adds a new entry.
- * Then the old entry runs before the replace reports it.
+ * Then the old entry runs before the replace can end it.
  */
 static void ousting_against_run(void)
 {

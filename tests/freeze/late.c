@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout is pushed after the worker has read its lane in a turn, and its tick ends before that
- * turn does. It must fire in the next turn, which follows at once, and not a tick later.
+ * A timeout is pushed after the worker has read the timeout's lane in a turn. The timeout's tick
+ * ends before this turn does. The timeout must fire in the next turn, which follows at once, and
+ * not a tick later.
  *
  * Seen to fail with this defect: the turn reads the time after the transfer, so that the wheel
  * passes a tick before it has all timeouts of that tick.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread stops while it holds a task of a queue of retries, or is about to take one. Meanwhile
- * the engine is stopped, the task is cancelled, or its timer comes. No other thread may wait for
+ * the engine is stopped, the task is cancelled, or its timer expires. No other thread may wait for
  * the stopped thread. When it continues, it must find the changes, and the task must end once, as
  * the calls reported.
  *
@@ -271,7 +271,7 @@ static void open_dispatched(int result)
 }
 
 /*
- * Stops the owner of an ended task whose timer an executor has. The timer comes before, or after,
+ * Stops the owner of an ended task. An executor has the task's timer, and runs it before, or after,
  * the owner leaves the task.
  */
 static void leaving_against_timer(bool before)
@@ -304,9 +304,9 @@ static void hoard_all(void)
 }
 
 /*
- * An attempt runs whose task has no timer for the next one, because the memory is used up. Stop
- * begins, and memory is given back. Then the attempt's thread creates the timer, and stop hands it
- * back at once.
+ * Runs an attempt of a task that has no timer for its next attempt, because the memory is used up.
+ * Stop begins, and memory is given back. Then the attempt's thread creates the timer, and stop
+ * hands it back at once.
  */
 static void renewal_against_stop(int result)
 {

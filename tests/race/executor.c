@@ -272,8 +272,8 @@ static void *watcher_main(void *argument)
 }
 
 /*
- * Counts how the timeout ended. A cancel of a chain whose wait timed out is not counted. So `told`
- * may be 0 for a cancelled chain.
+ * Counts how the timeout ended. If a cancel of a chain waited and its wait timed out, the cancel is
+ * not counted. So `told` may be 0 for a cancelled chain.
  */
 static void life_account(struct life *life)
 {

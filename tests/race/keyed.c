@@ -161,8 +161,8 @@ static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
 /*
- * Checks a result for the caller's own entry. Apart from the caller, only its time, the thread that
- * moves deadlines, or stop may end it.
+ * Checks a result for the caller's own entry. Apart from the caller, only the entry's expiry, the
+ * thread that moves deadlines, or stop may end the entry.
  */
 static void own_ended(struct item *item, int outcome)
 {

@@ -503,8 +503,8 @@ int main(int argc, char **argv)
 	RACE_CHECK(test.accepted == test.ended);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.unexpired);
 	/*
-	 * A short run may end before the stopper has found the right wait, and a busy machine
-	 * changes it. So this requires few hits.
+	 * A short run may end before the stopper has found the right wait, and on a busy machine
+	 * the right wait changes. So this requires few hits.
 	 */
 	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 1000);
 	return 0;

@@ -225,8 +225,8 @@ static void hold_it(void)
 }
 
 /*
- * The test holds the timer, as a callback does that finds its kind paused. Before the fix, the
- * timer ran later, although the store had no space for it and its caller had been told so.
+ * The test holds the timer, like a callback that finds its kind paused. Before the fix, the timer
+ * ran later, although the store had no space for it and its caller had received -ENOSPC.
  */
 Test(durable_during, timer_without_space_that_its_callback_held_does_not_run, .init = scene_make,
      .fini = scene_end)

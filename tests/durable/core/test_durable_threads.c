@@ -200,7 +200,7 @@ static void *far_caller(void *arg)
 			continue;
 		atomic_fetch_add(&scheduled, 1);
 		atomic_store(&offered[number], id.serial);
-		/* Cancels its own timer, or that of another thread, which may cancel it too. */
+		/* Cancels its own timer, or a timer of another thread, which may cancel it too. */
 		id.serial = atomic_load(&offered[(number + i % 2) % THREADS]);
 		if (id.serial != 0 && tw_durable_cancel(set, id, NULL) == TW_DURABLE_ABSORBED)
 			atomic_fetch_add(&cancelled, 1);

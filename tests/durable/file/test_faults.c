@@ -93,7 +93,8 @@ Test(faults, failed_read_keeps_what_was_acknowledged)
 }
 
 /*
- * From some call on the disk is full. Ends must still be written, and new timers must be refused.
+ * The disk becomes full at one of the calls, and stays full. Ends must still be written, and new
+ * timers must be refused.
  */
 Test(faults, full_disk_lets_ends_go_on)
 {

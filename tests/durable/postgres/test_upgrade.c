@@ -296,9 +296,10 @@ static void blocked_wait(PGconn *connection, const char *table)
 }
 
 /*
- * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If that is the
- * table of sessions, a claim reads the columns of the timers first; otherwise the statement would
- * wait for those. *ret_state: the statement's SQL state.
+ * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If `table` is
+ * the table of sessions, the connection first makes a claim, which reads the columns of the timers.
+ * Otherwise the statement would read them, and would wait for the table of timers. *ret_state: the
+ * statement's SQL state.
  */
 static void during_upgrade(const char *text, const char *table, char ret_state[6])
 {
@@ -361,7 +362,7 @@ Test(upgrade, an_old_batch_that_waits_is_done, .init = scene_make, .fini = scene
 {
 	char state[6], sql[240];
 
-	/* For the server a batch of libpq's pipeline is this: one transaction. */
+	/* To the server, a batch of libpq's pipeline looks like this text: one transaction. */
 	snprintf(sql, sizeof sql,
 		 "SELECT @.batch_begin(%lld, 1); SELECT * FROM @.op_start(%lld, '{0}', '{7}', "
 		 "'{1}', "

@@ -302,8 +302,8 @@ Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini
 }
 
 /*
- * The server is in the state after a crash, if it syncs its log once a second. The process must end
- * its session and begin a new one.
+ * The test brings the server into the state after a crash, if the server syncs its log only once a
+ * second. The process must end its session and begin a new one.
  */
 Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
 {
