@@ -43,7 +43,7 @@ struct test_clock {
 	}
 };
 
-/* Makes Asio's own timers never sleep: Asio looks at them at each poll. */
+/* Makes Asio's own timers never sleep. Instead, Asio looks at them at each poll. */
 struct no_wait {
 	static test_clock::duration to_wait_duration(const test_clock::duration &)
 	{

@@ -23,7 +23,7 @@
  * - a rejected timeout runs, and is also pending again;
  * - two threads report the same slow run;
  * - a stop of a loop sets the state STOPPED although its time is up and callbacks are still in
- *   executors (found in about one of some hundred rounds).
+ *   executors (found in about one round of some hundred).
  */
 #include "dues.h"
 #include "race.h"

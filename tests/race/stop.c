@@ -8,7 +8,7 @@
  *   first     the schedules that start the engine race with stop (B2: callers hang)
  *   start     stop meets start, and the thread hook fails or is slow (B3: callbacks after stop)
  *   cancel    threads cancel timeouts in the wheel while another stops, and destroys
- *   …_many    schedule and cancel, in batches
+ *   *_many    schedule and cancel, in batches
  * B1 to B3 are defects of the list in docs/internals/testing.md.
  *
  * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed

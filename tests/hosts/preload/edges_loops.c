@@ -274,8 +274,8 @@ void edges_past(void)
 }
 
 /*
- * The loop's first handle is valid, and libuv looks at no other. A program that is about to end may
- * have freed the memory of its other handles.
+ * uv_loop_close() of libuv looks only at the loop's first handle, which is valid here. The library
+ * must not read the other handles either: a program that is about to end may have freed them.
  */
 void edges_freed(void)
 {
