@@ -227,7 +227,8 @@ static void arming_against_reuse(void)
 }
 
 /*
- * Stops a cancel that has read that the task waits. When it makes its swap, an attempt is pending.
+ * Stops a cancel that has read that the task waits. When the cancel continues, an attempt is
+ * pending.
  */
 static void cancel_against_attempt(void)
 {

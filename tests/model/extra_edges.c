@@ -215,8 +215,8 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 }
 
 /*
- * Opens an engine that has no worker. The thread that finishes it calls pthread_exit in its first
- * hand-back.
+ * Opens an engine that has no worker. The thread that finishes the engine calls pthread_exit in its
+ * first hand-back.
  */
 static void open_orphan(void)
 {
@@ -295,7 +295,8 @@ static void get_if_cancelled(void)
 }
 
 /*
- * Opens an engine with a due timeout. The thread that runs it takes its node for the next timeout.
+ * Opens an engine with a due timeout. The thread that runs the timeout takes the timeout's node for
+ * the next one.
  */
 static void open_due(void)
 {

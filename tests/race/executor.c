@@ -6,10 +6,11 @@
  *
  * In each round an engine gets timeouts of a few ticks. Some of them run only on the worker, and
  * some rounds have a chain of a few runs. Two threads cancel the timeouts, wait for them and
- * reschedule them. Two executors accept only a random part of what the worker offers, and run it.
- * Meanwhile the engine is stopped, without a time limit or in several short steps. It has a worker
- * thread, or it is a loop. If it is a loop, its owner stops it, or leaves it before another thread
- * stops it. Some runs take longer than the threshold for slow runs, and a thread watches for them.
+ * reschedule them. Two executors accept only a random part of the timeouts that the worker offers,
+ * and run it. Meanwhile the engine is stopped, without a time limit or in several short steps. The
+ * engine has a worker thread, or is a loop. A loop is stopped by its owner, or by another thread
+ * after the owner has left the loop. Some runs take longer than the threshold for slow runs, and a
+ * thread watches for them.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, and its finaliser runs once, with the
  * end that was reported. A dropped timeout did not run. If a cancel reported that it ended a

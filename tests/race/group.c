@@ -13,8 +13,8 @@
  * program.
  *
  * Seen to fail with these defects: the stop of a group omits the last engine, so callbacks run
- * after it; it returns 0 although an engine has not ended; twi_worker_finish() does not wait for
- * its first grace period, so a timeout is lost.
+ * after the stop; the stop of a group returns 0 although an engine has not ended;
+ * twi_worker_finish() does not wait for its first grace period, so a timeout is lost.
  */
 #include "race.h"
 

@@ -344,7 +344,10 @@ Test(upgrade, an_old_claim_that_waits_is_sent_again, .init = scene_make, .fini =
 	check_int(old_claim(4), 4);
 }
 
-/* The first claim of a connection waits while it reads the columns, so it finds the new ones. */
+/*
+ * The first claim of a connection waits while it reads the columns. After the wait it reads the new
+ * columns.
+ */
 Test(upgrade, an_old_claim_that_waits_for_the_columns_is_done, .init = scene_make,
      .fini = scene_end, .timeout = 120)
 {

@@ -81,8 +81,8 @@ static void memory_names(const struct state *state, struct process *process, int
 }
 
 /*
- * Drops requests that a dead session has left over. The server refuses them, unless it has begun
- * them.
+ * Drops requests that a dead session has left over. The server refuses such requests, except those
+ * that it has begun.
  */
 static void orphans_end(struct state *state)
 {

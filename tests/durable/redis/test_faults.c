@@ -216,7 +216,10 @@ Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
 	check_true(second >= first + 2 * UINT64_C(65536));
 }
 
-/* If more timers are near than a claim takes, it takes the oldest, whichever kind they have. */
+/*
+ * If more timers are near than a claim takes, the claim takes the oldest ones, whatever their kinds
+ * are.
+ */
 Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);

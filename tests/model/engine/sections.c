@@ -100,7 +100,7 @@ static void fenced_open(void)
 	exit_key_made = true;
 }
 
-/* Opens so that no thread gets a reader. Its sections then count in `shared`. */
+/* Opens so that no thread gets a reader. The sections of all threads then count in `shared`. */
 static void shared_open(void)
 {
 	sections_light = true;
@@ -161,7 +161,7 @@ static void reader_ends(void)
 
 static void writer(void)
 {
-	/* RELAXED: the grace period shows it to later sections. */
+	/* RELAXED: the grace period makes this store visible to later sections. */
 	twi_store_relaxed(&hidden, true);
 	sections_synchronize();
 	object = -1;

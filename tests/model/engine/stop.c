@@ -5,9 +5,9 @@
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() waits for no grace period after it sets `sweeping`;
- * - it waits for that grace period before it sets `sweeping`, but not after;
- * - it waits for no grace period before it stores STOPPED;
- * - it does not set `sweeping`;
+ * - twi_worker_finish() waits for that grace period before it sets `sweeping`, but not after;
+ * - twi_worker_finish() waits for no grace period before it stores STOPPED;
+ * - twi_worker_finish() does not set `sweeping`;
  * - engine_close() changes the engine's state relaxed;
  * - twi_worker_finish() stores STOPPED relaxed;
  * - stop, destroy or tw_engine_state loads the engine's state relaxed;

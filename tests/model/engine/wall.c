@@ -125,8 +125,8 @@ static int64_t system_wall(struct tw_clock *clock)
 }
 
 /*
- * Opens an engine with a virtual clock. Its wall clock stands for the system's: it does not report
- * its steps, so the library starts its watch.
+ * Opens an engine with a virtual clock, whose wall clock stands for the system's. This clock does
+ * not report its steps, so the library starts the watch.
  */
 static void open_watched(void)
 {

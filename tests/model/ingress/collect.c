@@ -128,7 +128,7 @@ MODEL_HARNESS(collect_reborn,
 
 /*
  * Schedules `three` on the thread whose ring has the entry for `one`. Meanwhile another thread
- * cancels `one`, and puts its node into a lane of its own.
+ * cancels `one`, and puts the node of `one` into a lane of its own.
  */
 static void schedule_three(void)
 {

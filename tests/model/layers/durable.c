@@ -321,8 +321,8 @@ static void sleep_for_work(void)
 }
 
 /*
- * Makes the I/O thread's steps while its commit window is open. It sleeps although a timer is
- * staged, until a caller waits.
+ * Makes the I/O thread's steps while its commit window is open. The thread sleeps although a timer
+ * is staged, until a caller waits.
  */
 static void sleep_for_window(void)
 {

@@ -10,7 +10,10 @@
 enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 #define UNSEEN UINT32_MAX
 
-/* A relaxed read of half a double swap. After a load fence, no older other half may be read. */
+/*
+ * A relaxed read of one half of a double swap. After a load fence, the fiber may not read an older
+ * value of the other half.
+ */
 struct heard {
 	struct atomic_object *half;
 	uint64_t pair;
@@ -175,7 +178,7 @@ static void store_see(struct store *store)
 
 /*
  * Called when the fiber has acquired one half of a double swap. The two halves are one store, so
- * the fiber must not read an older other half.
+ * the fiber must not read an older value of the other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {

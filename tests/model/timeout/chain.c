@@ -360,8 +360,8 @@ MODEL_HARNESS(chain_reschedule, .proves = "an earlier time that is set at a run'
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
 /*
- * Checks the chain's runs. If the worker ran the chain in its first turn, it ran it again at the
- * new deadline.
+ * Checks the chain's runs. If the worker ran the chain in its first turn, the chain ran again at
+ * the new deadline.
  */
 static void moved_ran(void)
 {

@@ -218,8 +218,8 @@ static void open_far_checked(void)
 }
 
 /*
- * Reschedules as a callback of the worker does, between two turns. The second turn sees the state
- * that the first one has left.
+ * Reschedules like a callback of the worker, between two turns. The second turn sees the state that
+ * the first one has left.
  */
 static void own_later(void)
 {
@@ -434,7 +434,10 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/* If the reschedule has pushed the node, the queue has it. Otherwise `two` gets it. */
+	/*
+	 * If the reschedule has pushed the node, the node is in the queue. Otherwise `two` gets the
+	 * node.
+	 */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
