@@ -69,7 +69,10 @@ int main(void)
 	RACE_CHECK(tw_schedule(engine, 1, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Does not use flush. A worker that has already stopped at its point would not serve it. */
+	/*
+	 * Does not use flush, because a worker that has already stopped at its point would not
+	 * serve the flush.
+	 */
 	await(&armed);
 	/*
 	 * Moves the clock again and again, because a move makes a turn only if the worker sleeps.

@@ -39,7 +39,7 @@ static void make(void)
 
 /*
  * Waits until the server has ended the other connections. A heartbeat that was sent before its
- * connection was closed may still run, and its locks and those of DROP SCHEMA would be a deadlock.
+ * connection was closed may still run. Its locks and those of DROP SCHEMA could cause a deadlock.
  */
 static void others_wait(void)
 {

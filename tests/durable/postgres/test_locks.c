@@ -3,8 +3,8 @@
  * Cases that only a server with transactions has: rows that are committed late, rows that are
  * locked, and a server that stands still.
  *
- * Seen to fail with the defects of planted.py, and with a query that waits as libpq does (it
- * hangs).
+ * Seen to fail with the defects of planted.py, and with a query that waits like libpq's own calls
+ * (then the test hangs).
  */
 #include "bench_postgres.h"
 #include "durable/postgres/ask.h"

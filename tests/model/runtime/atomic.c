@@ -484,9 +484,9 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 
 /*
  * Lists the stores of `half` that may be read together with the newest store of `other`, the newest
- * first. A double swap that would change nothing is a load. It reads both halves as of one moment,
- * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that is
- * not ordered before that newest store may not be visible yet.
+ * first. A double swap that would change nothing is a load, which reads both halves as of one
+ * moment. If the newest store of `other` publishes a store of `half`, the load reads that store or
+ * a newer one.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)
