@@ -360,8 +360,8 @@ static bool row_exists(const char *call, const char *point)
 
 /*
  * Returns whether the call may pass the point without a row of its own. Some calls wake a worker
- * that would sleep too long. In their settings it is chance whether the worker sleeps at that
- * moment, and so whether they pass the point. Other calls have a row at that point.
+ * that would sleep too long. In their settings, chance decides whether the worker sleeps at that
+ * moment, and so whether these calls pass the point. Other calls have a row at that point.
  */
 static bool passed_by_chance(const char *call, const char *point)
 {

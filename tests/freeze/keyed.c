@@ -190,7 +190,7 @@ static void replace_against_stop(const char *point)
 }
 
 /*
- * Stops a replace while the old entry's time comes. This must not end the new entry, which waits
+ * Stops a replace while the old entry's timer expires. This must not end the new entry, which waits
  * for its own time.
  */
 static void replace_against_old_time(void)
@@ -210,8 +210,8 @@ static void replace_against_old_time(void)
 }
 
 /*
- * Stops a replace while the new deadline comes. The new entry must run as soon as the replace is
- * done.
+ * Stops a replace until the new deadline has passed. The new entry must run as soon as the replace
+ * is done.
  */
 static void replace_against_new_time(void)
 {
@@ -328,7 +328,7 @@ static void cancel_against_replace(int (*call)(void), int result)
 
 /*
  * Stops a reschedule while its entry ends and another one gets the key. The reschedule must move
- * the other one.
+ * the other entry.
  */
 static void move_against_cancel(void)
 {
@@ -361,8 +361,8 @@ static void ending_against_schedule(void)
 }
 
 /*
- * Stops the owner before it leaves the entry. The timer's expiry comes from an executor before, or
- * after, the owner leaves it.
+ * Stops the owner before it leaves the entry. An executor runs the timer before, or after, the
+ * owner leaves the entry.
  */
 static void leaving_against_timer(bool before)
 {
@@ -402,8 +402,8 @@ static void *stop_main(void *unused)
 }
 
 /*
- * Cancels while stop has taken the timer. The timer's finaliser is still to come, and is the last
- * to touch the entry.
+ * Cancels after stop has taken the timer. The timer's finaliser has not run yet, and will be the
+ * last to touch the entry.
  */
 static void cancel_against_hand_back(void)
 {

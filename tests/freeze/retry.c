@@ -390,7 +390,7 @@ static void drop_against_completion(void)
 
 /*
  * Stops a drop during a stop of the engine. The stop must end neither the task that is being
- * dropped nor the new one, which does not exist yet.
+ * dropped nor the new task, which does not exist yet.
  */
 static void drop_against_stop(void)
 {
@@ -407,8 +407,8 @@ static void drop_against_stop(void)
 }
 
 /*
- * Stops a submit that found no task to drop, because the only task was about to end. When it
- * continues, that task's place is free.
+ * Stops a submit that found no task to drop, because the only task was about to end. When the
+ * submit continues, that task's place is free.
  */
 static void submit_against_end(void)
 {

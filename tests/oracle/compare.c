@@ -94,7 +94,7 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 /*
  * Checks values that depend on the worker's turns: only their bounds, and that they have not
  * fallen. There may be one transfer more than turns, because a turn counts only at its end. A loop
- * may have any number more, because its new owner transfers outside of turns.
+ * may have any number of transfers more, because its new owner transfers outside of turns.
  */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {

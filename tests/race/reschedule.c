@@ -40,8 +40,8 @@
 enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
 
 /*
- * One timeout of a place. Each has its own struct, so that a callback finds its own timeout, and so
- * does a stale handle.
+ * One timeout of a place. Each timeout has its own struct, so that a callback, or a thread with a
+ * stale handle, finds the struct of its own timeout.
  */
 struct life {
 	_Atomic uint64_t count;   /* odd while the mover is in a call */

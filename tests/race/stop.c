@@ -12,10 +12,10 @@
  * B1 to B3 are defects of the list in docs/internals/testing.md.
  *
  * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed
- * back exactly once when stop returns. Or it returned -ESHUTDOWN (or -ENOMEM if the thread hook
- * failed), and the timeout never ends. No callback begins after stop has returned. Arguments are
- * cells (cell.h), which are poisoned at their end and used again in later rounds. If a round hangs,
- * the watchdog ends the program.
+ * back exactly once when stop returns. Or the schedule returned -ESHUTDOWN (or -ENOMEM if the
+ * thread hook failed), and the timeout never ends. No callback begins after stop has returned.
+ * Arguments are cells (cell.h), which are poisoned at their end and used again in later rounds. If
+ * a round hangs, the watchdog ends the program.
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() does not wait for its first grace period, or schedule loads the engine's

@@ -144,8 +144,8 @@ void edges_stale(void)
 }
 
 /*
- * Ends loops as programs usually do at their exit: the default loop and a loop of its own, each
- * twice.
+ * Ends the default loop and another loop, each twice, in the way in which programs usually end
+ * their loops at exit.
  */
 void edges_shutdown(void)
 {

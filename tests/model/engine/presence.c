@@ -10,14 +10,15 @@
  *   after its swap;
  * - twi_presence_leave() stores relaxed; presence_wait() loads relaxed, or looks at the mark only
  *   once and does not wait;
- * - twi_presences_wait() makes no barrier, makes it after the looks, or goes on if it fails;
+ * - twi_presences_wait() makes no barrier, makes the barrier after the looks, or goes on if the
+ *   barrier fails;
  * - twi_worker_finish() does not wait for presences after it sets `sweeping`, or before it stores
  *   STOPPED;
  * - the quick paths clear the mark before the push, or before the count of the cancel;
  * - lane_report() clears the mark before it enters its section.
  *
- * Not found within these bounds: twi_worker_finish() waits for its second grace period before it
- * waits for presences. That takes three preemptions.
+ * Within their bounds, these harnesses do not find this defect, which takes three preemptions:
+ * twi_worker_finish() waits for its second grace period before it waits for presences.
  */
 #include "world.h"
 
