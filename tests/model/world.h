@@ -78,8 +78,8 @@ void world_open_layer(void);
 extern const struct tw_allocator world_pages;
 
 /*
- * In setup: moves the clock so far that timeouts which were scheduled for now and are transferred
- * become due.
+ * In setup: moves the clock three ticks forward. A transferred timeout that was scheduled for the
+ * old time is then due.
  */
 void world_time_goes_on(void);
 

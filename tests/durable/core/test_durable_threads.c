@@ -177,7 +177,10 @@ Test(durable_threads, callers_commits_and_runs_at_once)
 	check_int(atomic_load(&failures), 0);
 }
 
-/* All timers of the next test have this deadline. So a thread knows the place of each id. */
+/*
+ * All timers of the next test have this deadline, from which the place in their ids follows. So a
+ * thread needs only the serial of an id.
+ */
 #define FAR_NS INT64_C(4000000000000000000)
 
 static _Atomic uint64_t offered[THREADS];

@@ -121,7 +121,7 @@ static int old_end(int serial)
 	return old_batch(text);
 }
 
-/* Ends a run as a user does in a transaction. Returns false if the server refuses the fence. */
+/* Ends a run in a transaction, like a user. Returns false if the server refuses the fence. */
 static bool old_finish(long long serial, long long fence)
 {
 	char text[160];
@@ -238,7 +238,10 @@ Test(upgrade, attempts_of_dead_processes_stay_open, .init = scene_make, .fini = 
 	old_do(text, NULL);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE open AND fence > 0"), 2);
-	/* A process of version 1 does not claim the two, because it could not keep their marks. */
+	/*
+	 * A process of version 1 does not claim the two timers, because it could not keep their
+	 * marks.
+	 */
 	old_session_begin();
 	check_int(old_claim(KEPT), KEPT - 2);
 	bench_open(0);

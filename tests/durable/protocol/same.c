@@ -97,8 +97,8 @@ static void orphans_end(struct state *state)
 }
 
 /*
- * Lowers the fences of each timer alike. They are compared only with each other, and that of a
- * deleted row is not compared at all.
+ * Lowers all fences of a timer by the same number, because they are compared only with each other.
+ * The fence of a deleted row is not compared at all.
  */
 static void fences_lower(struct state *state)
 {

@@ -202,7 +202,7 @@ static void bracket_or_busy(void)
 
 /*
  * Polls without a bracket around the poll, so the poll is a bracket of its own. The stop may have
- * to wait for it.
+ * to wait for this poll.
  */
 static void poll_beside_stop(void)
 {

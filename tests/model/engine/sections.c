@@ -19,7 +19,10 @@
  */
 #include "thread/barrier.h"
 
-/* In the model a barrier may fail. The library then ends the process, so here it is made again. */
+/*
+ * In the model a barrier may fail. The library then ends the process, so this file makes the
+ * barrier again.
+ */
 static bool barrier_once_more(void)
 {
 	while (!twi_barrier_all())

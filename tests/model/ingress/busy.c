@@ -211,8 +211,8 @@ MODEL_HARNESS(busy_begins,
 	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 /*
- * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows it
- * when it goes to sleep.
+ * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows that
+ * the lane is busy when it goes to sleep.
  */
 MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the sleep wakes the worker",
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
@@ -327,8 +327,8 @@ static void cancel_last_unit(void)
 }
 
 /*
- * Checks that the worker does not sleep while TWI_UNITS_MAX units wait. If it has counted units as
- * seen, it has also taken their entries.
+ * Checks that the worker does not sleep while TWI_UNITS_MAX units wait. If the worker has counted
+ * units as seen, it has also taken their entries.
  */
 static void units_seen(const _Atomic uint64_t *count)
 {

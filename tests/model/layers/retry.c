@@ -244,7 +244,7 @@ static void both_links(void)
 
 /*
  * Checks the end of the task. If the completion came too late, the task was stopped after one
- * attempt. If it came in time, there was another attempt, and the task ended as done.
+ * attempt. If the completion came in time, there was another attempt, and the task ended as done.
  */
 static void completed_as_told(void)
 {

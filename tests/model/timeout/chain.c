@@ -538,7 +538,7 @@ static void open_reborn(void)
 
 /*
  * Cancels two timeouts in the ring, then schedules a chain. The chain takes the block that was
- * given back last as its own block, and the one given back before that as its node.
+ * given back last as its own block, and the block that was given back before it as its node.
  */
 static void reborn(void)
 {

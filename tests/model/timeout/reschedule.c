@@ -543,7 +543,10 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-/* Checks that the timeout ran, or has the deadline LATER_NS because that reschedule came last. */
+/*
+ * Checks that the timeout ran, or has the deadline LATER_NS because the reschedule to LATER_NS came
+ * last.
+ */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
