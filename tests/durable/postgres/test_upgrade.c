@@ -207,7 +207,10 @@ Test(upgrade, old_claims_are_confirmed_and_ended, .init = scene_make, .fini = sc
 	check_true(old_finish(2, before) && old_finish(4, before));
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE session <> 0"), 2);
-	/* The new process claims all timers that the old one has not claimed. Each run ends once. */
+	/*
+	 * The new process claims all timers that the old process has not claimed. Each run ends
+	 * once.
+	 */
 	bench_open(0);
 	check_int(bench_claim(0), KEPT - 6);
 	bench_pass(SECOND);
@@ -493,7 +496,7 @@ Test(upgrade, a_role_that_does_not_own_the_schema_is_refused, .init = scene_make
 Test(upgrade, an_upgraded_schema_is_as_a_new_one, .init = scene_make, .fini = scene_end,
      .timeout = 120)
 {
-	/* The schema's name follows each. */
+	/* The schema's name is appended to each text. */
 	static const char *const texts[] = {
 		"SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), "
 		"attnotnull, coalesce(pg_get_expr(adbin, adrelid), '') FROM pg_attribute JOIN "
