@@ -7,9 +7,8 @@
  * The main thread is a producer, so its schedules and cancels go through ingress and the cancel
  * queue. Each of two engines has a thread that owns its loop. One engine is in loop mode, as for
  * users. The wheel of the other one promises no order, as with a worker thread. One of the three
- * threads runs at a time. Time is virtual.
- * Each round begins at the same place of every wheel level that it touches, so that counts are
- * equal.
+ * threads runs at a time. Time is virtual. Each round begins at the same place of every wheel level
+ * that it touches, so that counts are equal.
  *
  * Seen to fail with these defects: in a copy of the library, 4 % more instructions are added to
  * schedule, cancel, transfer, or expire. `driver allocate` and `driver call` plant two more
@@ -94,8 +93,8 @@ static void on_expiry(struct tw_handle self, void *arg)
 static const struct tw_kind kind = TW_KIND(on_expiry, NULL);
 
 /*
- * Spreads deadlines over a span, as those of requests are: neighbouring deadlines are not scheduled
- * one after the other.
+ * Spreads deadlines over a span, like the deadlines of requests: two timeouts that are scheduled
+ * one after the other are not due one after the other.
  */
 static int64_t spread(int i, int64_t span)
 {

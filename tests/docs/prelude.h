@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names that the code on the pages of docs uses without a declaration, because a reader knows them.
- * check_code.py puts it before each page's code.
+ * check_code.py puts this file before each page's code.
  */
 #include <errno.h>
 #include <inttypes.h>

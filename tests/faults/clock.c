@@ -46,7 +46,7 @@ static int64_t leaping_ns(int64_t true_ns)
 	return true_ns + leaps * HOUR_NS;
 }
 
-/* Stands still for STAND_MS out of each 2 × STAND_MS, then jumps to the right time. */
+/* Stands still for STAND_MS out of each 2 * STAND_MS, then jumps to the right time. */
 static int64_t standing_ns(int64_t true_ns)
 {
 	int64_t phase_ns = true_ns % (2 * STAND_MS * MS);

@@ -2,11 +2,12 @@
 /*
  * Producers that end with timeouts pending: they return, call pthread_exit, or are cancelled at a
  * random moment. Other threads are cancelled while they wait in flush and cancel_wait. The timeouts
- * belong to the engine, and must end like any other. A call must end before its thread does.
+ * belong to the engine, and must end like any other timeout. A call must end before its thread
+ * does.
  *
  * Seen to fail with these defects: schedule has a cancellation point after the push, so a timeout
- * expires, or is handed back, although its schedule never returned; the futex wait has one, so
- * threads that are cancelled while they wait end inside the call.
+ * expires, or is handed back, although its schedule never returned; the futex wait has a
+ * cancellation point, so threads that are cancelled while they wait end inside the call.
  */
 #include "family.h"
 

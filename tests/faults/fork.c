@@ -205,8 +205,8 @@ static void child_run(void)
 		child_asks_process();
 	}
 	/*
-	 * With a sanitizer, another thread may have held a lock of its allocator at the fork, and the
-	 * child would wait for that lock for ever.
+	 * With a sanitizer, another thread may have held a lock of the sanitizer's allocator at the
+	 * fork. The child would wait for that lock for ever.
 	 */
 	if (PLAIN_END_POSSIBLE)
 		child_creates();

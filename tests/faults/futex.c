@@ -4,8 +4,8 @@
  * they return late. Also: late wake-ups.
  *
  * Seen to fail with these defects: twi_futex_wait treats EINTR as the end of its time, so flush and
- * cancel_wait return -ETIMEDOUT too early; stop and flush treat any return of their wait as the
- * end.
+ * cancel_wait return -ETIMEDOUT too early; stop and flush treat any return of their wait as the end
+ * of the wait.
  */
 #include "family.h"
 #include "inject.h"

@@ -72,8 +72,8 @@ struct range {
 
 static struct range tickwheel_range = {.name = "libtickwheel"};
 /*
- * The addresses of liburcu-cds. It ends the process if its hash table gets no memory, so its
- * allocations must not fail.
+ * The addresses of liburcu-cds. This library ends the process if its hash table gets no memory, so
+ * its allocations must not fail.
  */
 static struct range hash_range = {.name = "liburcu-cds"};
 

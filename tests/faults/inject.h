@@ -55,8 +55,8 @@ extern bool inject_stacks_watched;
 extern int64_t (*inject_clock)(int64_t true_ns);
 
 /*
- * Returns whether this build can replace the C library's functions. ThreadSanitizer replaces them
- * itself, so then it cannot.
+ * Returns whether this build can replace the C library's functions. A build with ThreadSanitizer
+ * cannot, because ThreadSanitizer replaces these functions itself.
  */
 bool inject_possible(void);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membarrier is unavailable (ENOSYS), as in a sandbox. The threads then make barriers of their own. The
- * library asks the system when it is loaded, so the program must start again under a seccomp filter.
+ * membarrier is unavailable (ENOSYS), as in a sandbox. The threads then make barriers of their own.
+ * The library asks the system when it is loaded, so the program must start again under a seccomp
+ * filter.
  *
  * Seen to fail with this defect: tw_engine_create asks the system for membarrier, and returns
  * -ENOMEM if there is none.

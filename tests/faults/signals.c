@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each thread of the process gets a signal every millisecond, and the process gets SIGPROF from
- * setitimer, with SA_RESTART and without. No worker may handle one, because it blocks them.
+ * setitimer, with SA_RESTART and without. No worker may handle a signal, because a worker blocks
+ * all signals.
  *
  * Seen to fail with these defects: a worker does not block signals, so its thread handles them;
  * EINTR is treated as the end of a wait, so cancel_wait returns -ETIMEDOUT too early.

@@ -2,11 +2,12 @@
 /*
  * A stop comes before the worker's first step, or between its first two steps. Then a hand-back
  * ends the worker's thread. The stop can finish the engine only if the worker has made the right
- * step of the engine's state. Otherwise it does not see that the engine needs another worker.
+ * step of the engine's state. Otherwise the stop does not notice that the engine needs another
+ * worker.
  *
  * Seen to fail with these defects:
  * - twi_worker_run() does not step from STOPPING_STARTING to STOPPING (test `before`);
- * - it makes its two steps in the other order (test `between`);
+ * - twi_worker_run() makes its two steps in the other order (test `between`);
  * - twi_worker_died() does not wake the stop, or does not step to ORPHAN (both tests).
  */
 #include "race.h"

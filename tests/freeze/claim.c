@@ -3,7 +3,7 @@
  * A thread stops between its load of a state word and its compare-and-swap. Another thread changes
  * the word meanwhile. The swap must then fail, and the thread must do what the new state requires.
  *
- * Seen to fail with these defects, each in the test of its name: one of the following
+ * Seen to fail with these defects, each in the test that is named after it: one of the following
  * compare-and-swaps is a load and a store. They are those of both node_transfer() (from the link
  * queue and from the ring), node_expire(), node_take_back(), pending_cancel() (in ingress and in
  * the wheel), due_claim(), word_again(), word_end(), word_wait(), and twi_worker_died().
@@ -93,7 +93,7 @@ static size_t accept_one(void *context, const struct tw_due *offered, size_t cou
 	return 1;
 }
 
-/* Keeps the timeout that it is offered, but rejects it. */
+/* Notes the offered timeout, and rejects it. */
 static size_t reject_one(void *context, const struct tw_due *offered, size_t count)
 {
 	(void)accept_one(context, offered, count);
@@ -269,8 +269,8 @@ static void hand_back_against_cancel(void)
 }
 
 /*
- * Stops a cancel while the timeout is transferred. The cancel must continue as one in the wheel.
- * Does the same without a ring, because a cancel then expects another state.
+ * Stops a cancel while the timeout is transferred. The cancel must continue like a cancel in the
+ * wheel. Does the same without a ring, because a cancel then expects another state.
  */
 static void cancel_against_transfer(void)
 {
@@ -312,8 +312,8 @@ static void cancel_against_cancel(const char *point, bool in_wheel)
 }
 
 /*
- * Stops a cancel while its timeout's block becomes another timeout's. The stale handle must not
- * cancel that one.
+ * Stops a cancel while the block of its timeout becomes the block of another timeout. The stale
+ * handle must not cancel this other timeout.
  */
 static void cancel_against_reuse(const char *point, bool in_wheel)
 {

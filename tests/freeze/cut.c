@@ -59,7 +59,7 @@ static const struct tw_kind kind = TW_KIND(on_expire, NULL);
 
 /*
  * The main function of a thread that only occupies a lane, so that later threads share the last
- * one.
+ * lane.
  */
 static void *keeper_main(void *argument)
 {

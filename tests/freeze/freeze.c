@@ -5,22 +5,22 @@
  * wheel must fire on time. README.md lists all calls and points, and the known exceptions with the
  * delays that they cause. This test shows each exception:
  *
- *   - if the thread stops between exchange and link of a push to a link queue, or before it raises
- *     the tail of a ring, later pushes of the same lane are hidden. If each thread has a lane,
- *     these are only its own;
- *   - if it stops inside a read-side section, stops of all engines wait: each returns -ETIMEDOUT,
- *     and ends when the thread continues;
- *   - while a worker is being created, no timeout of its engine fires, because there is no worker
- *     yet;
- *   - if a thread stops before it has closed the engine, or does stop's work itself because no
- *     worker can be created, other stops wait for it.
+ * - if the victim stops between exchange and link of a push to a link queue, or before it raises
+ *   the tail of a ring, later pushes of the same lane are hidden. If each thread has a lane, these
+ *   are only the victim's own pushes;
+ * - if the victim stops inside a read-side section, stops of all engines wait: each returns
+ *   -ETIMEDOUT, and ends when the victim continues;
+ * - while a worker is being created, no timeout of its engine fires, because there is no worker
+ *   yet;
+ * - if the victim stops before it has closed the engine, or does stop's work itself because no
+ *   worker can be created, other stops wait for the victim.
  *
  * Without arguments: runs all rows. `list`: prints them. Each point that a frozen call passes must
  * have a row of its own, too.
  *
  * Seen to fail with these defects:
- * - a flush waits although its own lane is not cut, so the flush of another thread hangs;
- * - schedule is outside its critical section, so a stop ends that must wait;
+ * - a flush waits although the lane of its thread is not cut, so the flush of another thread hangs;
+ * - schedule is outside its critical section, so a stop ends although it must wait;
  * - twi_ring_push() raises the tail before it writes the entry, so the worker reads an entry that
  *   is not there, and crashes;
  * - the rows of the point `cancel:won` are missing, so the call passes a point without a row.
@@ -360,8 +360,8 @@ static bool row_exists(const char *call, const char *point)
 
 /*
  * Returns whether the call may pass the point without a row of its own. Some calls wake a worker
- * that would sleep too long. In their settings it is chance whether the worker sleeps at that
- * moment, and so whether they pass the point. Other calls have a row at that point.
+ * that would sleep too long. In their settings, chance decides whether the worker sleeps at that
+ * moment, and so whether these calls pass the point. Other calls have a row at that point.
  */
 static bool passed_by_chance(const char *call, const char *point)
 {

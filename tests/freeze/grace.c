@@ -4,14 +4,15 @@
  * thread is stopped at a point where it may still touch the engine. The stop or destroy of the
  * engine must not end before the thread continues.
  *
- * twi_worker_finish() waits for two grace periods. In a test of the second, the stopped thread's
- * section must begin after the first has ended. So a hand-back lets the thread begin that section,
- * and waits until the thread has stopped.
+ * twi_worker_finish() waits for two grace periods. In a test of the second grace period, the
+ * stopped thread's section must begin after the first grace period has ended. So a hand-back lets
+ * the thread begin that section, and waits until the thread has stopped.
  *
  * Seen to fail with these defects (in parentheses: the tests):
  * - twi_worker_finish() waits for no second grace period (both cancels, in the wheel and in a ring;
  *   the executor);
- * - it waits for that grace period before in_flight_wait() (the executor that stop waits for);
+ * - twi_worker_finish() waits for the second grace period before in_flight_wait() (the executor
+ *   that stop waits for);
  * - in_flight_wait() does not check the count again after it was woken (the executor that stop
  *   waits for);
  * - in_flight_end() has no section (the executor);
@@ -483,7 +484,7 @@ static void *destroy_main(void *argument)
 
 /*
  * Stops the thread that moves the clock. The engine was never started. Otherwise a grace period of
- * stop could hide that one is missing in destroy.
+ * stop could hide that destroy waits for none.
  */
 static void mover_of_the_clock(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread stops while it holds an entry of a table of keys, or is about to take one. Meanwhile the
- * key is cancelled, replaced or scheduled, its time comes, or the engine is stopped. No other
- * thread may wait for the stopped thread. When it continues, it must find the changes, and each
- * entry must end once, as the calls reported.
+ * key is cancelled, replaced or scheduled, the entry's timer expires, or the engine is stopped. No
+ * other thread may wait for the stopped thread. When it continues, it must find the changes, and
+ * each entry must end once, as the calls reported.
  *
  * Seen to fail with these defects, each at its point:
  * - after a replace in place, a cancel of the old entry ends the new one;
@@ -190,7 +190,7 @@ static void replace_against_stop(const char *point)
 }
 
 /*
- * Stops a replace while the old entry's time comes. This must not end the new entry, which waits
+ * Stops a replace while the old entry's timer expires. This must not end the new entry, which waits
  * for its own time.
  */
 static void replace_against_old_time(void)
@@ -210,8 +210,8 @@ static void replace_against_old_time(void)
 }
 
 /*
- * Stops a replace while the new deadline comes. The new entry must run as soon as the replace is
- * done.
+ * Stops a replace until the new deadline has passed. The new entry must run as soon as the replace
+ * is done.
  */
 static void replace_against_new_time(void)
 {
@@ -272,7 +272,7 @@ static void schedule_against_stop(void)
 
 /*
  * Stops a replace of an entry whose expiry is at an executor, so that the replace adds a new entry.
- * Then the old entry runs before the replace reports it.
+ * Then the old entry runs before the replace can end it.
  */
 static void ousting_against_run(void)
 {
@@ -328,7 +328,7 @@ static void cancel_against_replace(int (*call)(void), int result)
 
 /*
  * Stops a reschedule while its entry ends and another one gets the key. The reschedule must move
- * the other one.
+ * the other entry.
  */
 static void move_against_cancel(void)
 {
@@ -361,8 +361,8 @@ static void ending_against_schedule(void)
 }
 
 /*
- * Stops the owner before it leaves the entry. The timer's expiry comes from an executor before, or
- * after, the owner leaves it.
+ * Stops the owner before it leaves the entry. An executor runs the timer before, or after, the
+ * owner leaves the entry.
  */
 static void leaving_against_timer(bool before)
 {
@@ -402,8 +402,8 @@ static void *stop_main(void *unused)
 }
 
 /*
- * Cancels while stop has taken the timer. The timer's finaliser is still to come, and is the last
- * to touch the entry.
+ * Cancels after stop has taken the timer. The timer's finaliser has not run yet, and will be the
+ * last to touch the entry.
  */
 static void cancel_against_hand_back(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timeout is pushed after the worker has read its lane in a turn, and its tick ends before that
- * turn does. It must fire in the next turn, which follows at once, and not a tick later.
+ * A timeout is pushed after the worker has read the timeout's lane in a turn. The timeout's tick
+ * ends before this turn does. The timeout must fire in the next turn, which follows at once, and
+ * not a tick later.
  *
  * Seen to fail with this defect: the turn reads the time after the transfer, so that the wheel
  * passes a tick before it has all timeouts of that tick.
@@ -68,7 +69,10 @@ int main(void)
 	RACE_CHECK(tw_schedule(engine, 1, &arm_kind, NULL, NULL) == 0);
 	RACE_CHECK(tw_engine_flush(engine, TW_NEVER) == 0);
 	clock_move(clock, TICK_MS);
-	/* Does not use flush. A worker that has already stopped at its point would not serve it. */
+	/*
+	 * Does not use flush, because a worker that has already stopped at its point would not
+	 * serve the flush.
+	 */
 	await(&armed);
 	/*
 	 * Moves the clock again and again, because a move makes a turn only if the worker sleeps.

@@ -4,8 +4,8 @@
  * first caller is stopped when it has just found the engine full. Then the only place becomes free,
  * and the next caller must get it.
  *
- * Seen to fail with this defect: twi_limit_take() raises the count first, and lowers it again if it
- * was over the limit.
+ * Seen to fail with this defect: twi_limit_take() raises the count first, and lowers the count
+ * again if it exceeds the limit.
  */
 #include "race.h"
 #include "stand.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread stops while it holds a task of a queue of retries, or is about to take one. Meanwhile
- * the engine is stopped, the task is cancelled, or its timer comes. No other thread may wait for
+ * the engine is stopped, the task is cancelled, or its timer expires. No other thread may wait for
  * the stopped thread. When it continues, it must find the changes, and the task must end once, as
  * the calls reported.
  *
@@ -227,7 +227,8 @@ static void arming_against_reuse(void)
 }
 
 /*
- * Stops a cancel that has read that the task waits. When it makes its swap, an attempt is pending.
+ * Stops a cancel that has read that the task waits. When the cancel continues, an attempt is
+ * pending.
  */
 static void cancel_against_attempt(void)
 {
@@ -271,7 +272,7 @@ static void open_dispatched(int result)
 }
 
 /*
- * Stops the owner of an ended task whose timer an executor has. The timer comes before, or after,
+ * Stops the owner of an ended task. An executor has the task's timer, and runs it before, or after,
  * the owner leaves the task.
  */
 static void leaving_against_timer(bool before)
@@ -304,9 +305,9 @@ static void hoard_all(void)
 }
 
 /*
- * An attempt runs whose task has no timer for the next one, because the memory is used up. Stop
- * begins, and memory is given back. Then the attempt's thread creates the timer, and stop hands it
- * back at once.
+ * Runs an attempt of a task that has no timer for its next attempt, because the memory is used up.
+ * Stop begins, and memory is given back. Then the attempt's thread creates the timer, and stop
+ * hands it back at once.
  */
 static void renewal_against_stop(int result)
 {
@@ -389,7 +390,7 @@ static void drop_against_completion(void)
 
 /*
  * Stops a drop during a stop of the engine. The stop must end neither the task that is being
- * dropped nor the new one, which does not exist yet.
+ * dropped nor the new task, which does not exist yet.
  */
 static void drop_against_stop(void)
 {
@@ -406,8 +407,8 @@ static void drop_against_stop(void)
 }
 
 /*
- * Stops a submit that found no task to drop, because the only task was about to end. When it
- * continues, that task's place is free.
+ * Stops a submit that found no task to drop, because the only task was about to end. When the
+ * submit continues, that task's place is free.
  */
 static void submit_against_end(void)
 {

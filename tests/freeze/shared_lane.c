@@ -2,12 +2,12 @@
 /*
  * Threads beyond the near numbers share a lane if there is no memory for lanes of their own. One of
  * the lane's threads stops in the middle of a push, first of a schedule, then of a cancel. This
- * cuts the lane: pushes of other threads to it stay hidden from the worker until the thread
- * continues. Meanwhile their calls must complete, and other lanes' timeouts must fire. The worker
- * must look again sometimes without spinning, and a flush must report that it has not seen
- * everything. When the thread continues, the worker must see all pushes. A thread stopped in the
- * middle of a batch hides no pushes of other threads, because its chain is private until it is
- * pushed.
+ * cuts the lane: pushes of other threads to this lane stay hidden from the worker until the stopped
+ * thread continues. Meanwhile the calls of the other threads must complete, and timeouts of other
+ * lanes must fire. The worker must sometimes look again, without spinning, and a flush must report
+ * that the worker has not seen everything. When the stopped thread continues, the worker must see
+ * all pushes. A thread stopped in the middle of a batch hides no pushes of other threads, because
+ * its chain is private until it is pushed.
  *
  * Seen to fail with these defects:
  * - the worker serves tickets although a lane is cut, so flush returns 0;
@@ -157,7 +157,7 @@ static void *flusher_main(void *argument)
 
 /*
  * Makes a cut while the next tick is an hour away. A thread that already waits in a flush does not
- * wake the worker again.
+ * wake the worker again, so the worker must look again by itself.
  */
 static void far_tick_run(void)
 {

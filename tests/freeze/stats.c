@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A reader of the counters is stopped in the middle. While it is stopped between two lanes, or
- * after the last one, other threads schedule and cancel. One pass over all lanes is a collect. Each
- * case is the same in every run, so the bound on the reading's error is exact:
+ * after the last lane, other threads schedule and cancel. One pass over all lanes is a collect.
+ * Each case is the same in every run, so the bound on the reading's error is exact:
  *
  * - threads cancel their own timeouts: the error is at most one for each thread, if each lane of a
  *   collect is disturbed;
  * - one thread schedules, another cancels: the reading is exact if only the first collect is
  *   disturbed, because that collect took too long and is repeated. If all nine are disturbed, the
- *   error is at most the number of calls during the last one;
+ *   error is at most the number of calls during the ninth;
  * - in every case: no reading is above the limit or below zero. In each reading the counters add
  *   up, and none is less than in the previous one.
  *
@@ -300,8 +300,8 @@ static void handed_over(void)
 enum { LIMIT = 64 };
 
 /*
- * Cancels timeouts in a lane that was read already, and schedules others in one that was not. So
- * the reader sees twice as many.
+ * Cancels timeouts in a lane that was read already, and schedules others in a lane that was not.
+ * The reader counts both, so it sees twice as many timeouts as are pending.
  */
 static void full_act(void)
 {
@@ -313,8 +313,8 @@ static void full_act(void)
 }
 
 /*
- * Schedules timeouts in a lane that was read already, and cancels them in one that was not. So the
- * reader sees more ends than begins.
+ * Schedules timeouts in a lane that was read already, and cancels them in a lane that was not. So
+ * the reader sees more ends than schedules.
  */
 static void empty_act(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * In virtual time, the worker stops between two steps of going to sleep, or of serving flush. Then
- * another thread gives it a reason to continue. No other event would ever wake it, so if it misses
- * the reason it hangs, which the program reports.
+ * another thread gives the worker a reason to continue. No other event would ever wake the worker.
+ * So if it misses the reason it hangs, which the program reports.
  *
  * Seen to fail with these defects (in parentheses: the tests):
  * - stay_awake() does not check one of its four reasons (the test of that reason);

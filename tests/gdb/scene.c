@@ -54,8 +54,8 @@ static void fill(struct tw_engine *engine)
 
 /*
  * Makes the timeouts. The node of a timeout that is cancelled in a ring serves the next timeout.
- * The deadlines of both are never, so that their schedules do not wake the worker, which would take
- * them out of the ring.
+ * Both timeouts have the deadline TW_NEVER. So their schedules do not wake the worker, which would
+ * take them out of the ring.
  */
 static void handles_make(void)
 {

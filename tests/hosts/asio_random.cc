@@ -6,8 +6,8 @@
  * test moves. Before that, it destroys timers, and an io_context, while waits are pending.
  *
  * Asio does not order timers with equal times, so no two timers are due at the same microsecond.
- * Each new time is in the future: the engine's worker would run a past one at once, while the test
- * goes on (docs/hosts.md).
+ * Each new time is in the future: the engine's worker would run a timer with a past time at once,
+ * while the test goes on (docs/hosts.md).
  *
  * Seen to fail with these defects: a cancel does not complete its waits; the waits of one timer
  * complete in another order; handlers are left when the io_context is destroyed; pending work does
@@ -43,7 +43,7 @@ struct test_clock {
 	}
 };
 
-/* Makes Asio's own timers never sleep: Asio looks at them at each poll. */
+/* Makes Asio's own timers never sleep. Instead, Asio looks at them at each poll. */
 struct no_wait {
 	static test_clock::duration to_wait_duration(const test_clock::duration &)
 	{

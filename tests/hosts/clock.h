@@ -2,8 +2,8 @@
 /*
  * The clock of the tests in this folder. The program defines clock_gettime and epoll_wait, so that
  * libuv, libevent and all other code call these instead of the C library's. Time stands still until
- * the test moves it. A wait in epoll moves it by the timeout instead of waiting. So no test depends
- * on how fast the machine is.
+ * the test moves it. A wait in epoll moves the time by the timeout instead of waiting. So no test
+ * depends on how fast the machine is.
  */
 #ifndef TESTS_HOSTS_CLOCK_H
 #define TESTS_HOSTS_CLOCK_H

@@ -4,8 +4,8 @@
  *
  * Compares the timers of tickwheel-event with libevent's own, by random operations.
  *
- * It works as uv_random.c does. libevent does not order timers with equal times, so no two timers
- * are ever due at the same microsecond: each has its own fraction of a millisecond.
+ * The program works like uv_random.c. libevent does not order timers with equal times, so no two
+ * timers are ever due at the same microsecond: each has its own fraction of a millisecond.
  *
  * Seen to fail with these defects: events run in the order of their adds instead of their times; an
  * add during the loop's pass over due events does not withdraw the event's pending callback; the

@@ -461,7 +461,7 @@ static struct tw_uv_timer extras[EXTRAS];
 static struct fault restart_fault;
 
 /*
- * Uses up all memory, and then starts a timer again that is due in the same iteration of the loop.
+ * Uses up all memory, and then starts again a timer that is due in the same iteration of the loop.
  */
 static void restart_other(struct tw_uv_timer *timer)
 {

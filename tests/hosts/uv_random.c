@@ -206,8 +206,8 @@ static void hold(struct side *self, unsigned i)
 }
 
 /*
- * Records a timer's state. For a closing timer it does not read the due time, because ours differs
- * from libuv's on purpose (docs/hosts.md).
+ * Records a timer's state. For a closing timer it does not read the due time, because the due time
+ * of our timers differs from libuv's on purpose (docs/hosts.md).
  */
 static void look(struct side *self, unsigned i)
 {

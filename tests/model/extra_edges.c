@@ -71,7 +71,10 @@ static void arena_begin(void)
 	MODEL_CHECK(tw_memory_allocator_set(&allocator) == 0);
 }
 
-/* Closes the engine as a stop that does not wait for the end. The worker is about to finish it. */
+/*
+ * Closes the engine like a stop that does not wait for the end. The worker is about to finish the
+ * engine.
+ */
 static void open_closed(void)
 {
 	struct tw_options options;
@@ -212,8 +215,8 @@ static void exit_once(void *context, struct tw_handle handle, const struct tw_ki
 }
 
 /*
- * Opens an engine that has no worker. The thread that finishes it calls pthread_exit in its first
- * hand-back.
+ * Opens an engine that has no worker. The thread that finishes the engine calls pthread_exit in its
+ * first hand-back.
  */
 static void open_orphan(void)
 {
@@ -292,7 +295,8 @@ static void get_if_cancelled(void)
 }
 
 /*
- * Opens an engine with a due timeout. The thread that runs it takes its node for the next timeout.
+ * Opens an engine with a due timeout. The thread that runs the timeout takes the timeout's node for
+ * the next one.
  */
 static void open_due(void)
 {

@@ -49,8 +49,8 @@ struct model_harness {
 	unsigned weak;
 	/*
 	 * Whether sequentially consistent accesses may come in any order that C11 allows. If not,
-	 * they come in the order of the run. Both find the same defects, unless a thread must learn
-	 * by an acquire that such an access was made.
+	 * they come in the order of the run. Both settings find the same defects, with one
+	 * exception: code in which a thread must learn by an acquire that such an access was made.
 	 */
 	bool any_order;
 	/*
@@ -103,8 +103,8 @@ unsigned model_self(void);
 extern bool model_no_threads;
 
 /*
- * Reads the model's CLOCK_MONOTONIC. It moves only when all threads wait and one of them waits for
- * a time.
+ * Reads the model's CLOCK_MONOTONIC. This clock moves only when all threads wait and one of them
+ * waits for a time.
  */
 int64_t model_now_ns(void);
 /* In setup: lets this much time pass. */

@@ -57,8 +57,8 @@ void world_open(const struct tw_options *options);
 void world_life(uint32_t life);
 
 /*
- * In setup: gives these threads lanes. With an empty stock, a thread takes next the block that it
- * gave back last.
+ * In setup: gives each of the first `count` threads a lane. With WORLD_STOCK_EMPTY, the block that
+ * a thread gave back last is the next one that it takes.
  */
 enum world_stock { WORLD_STOCK_EMPTY, WORLD_STOCK_FILLED };
 void world_threads(unsigned count, enum world_stock stock);
@@ -78,8 +78,8 @@ void world_open_layer(void);
 extern const struct tw_allocator world_pages;
 
 /*
- * In setup: moves the clock so far that timeouts which were scheduled for now and are transferred
- * become due.
+ * In setup: moves the clock three ticks forward. A transferred timeout that was scheduled for the
+ * old time is then due.
  */
 void world_time_goes_on(void);
 
@@ -94,7 +94,8 @@ void world_turn(void);
 
 /*
  * In finish, when no thread is left to wake the worker: waits until `count` timeouts are pending.
- * The worker may need a few more looks, because its barrier has failed or a push was cut.
+ * The worker may need a few more looks, if its barrier has failed or a push was interrupted between
+ * its two steps.
  */
 void world_await_pending(int64_t count);
 

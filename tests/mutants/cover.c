@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into a library or a model whose code calls this at each branch. It marks each place that
- * the program executes, by a byte in a file that the program's children share (coverage.py reads
- * it).
+ * Linked into a library or a model. Their code calls a function of this file at each branch. The
+ * function marks each executed place by a byte in a file, which the program's children share and
+ * coverage.py reads.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -94,7 +94,7 @@ static void counts_expect(struct play *play, const struct tw_stats *stats)
 /*
  * Checks values that depend on the worker's turns: only their bounds, and that they have not
  * fallen. There may be one transfer more than turns, because a turn counts only at its end. A loop
- * may have any number more, because its new owner transfers outside of turns.
+ * may have any number of transfers more, because its new owner transfers outside of turns.
  */
 static void turns_bound(struct play *play, const struct tw_stats *stats)
 {
@@ -139,8 +139,10 @@ static void life_compare(struct play *play)
 	};
 	int state = tw_engine_state(play->engine);
 
-	/* The model has no STARTING. A worker leaves it at a moment that the test cannot see, at
-	 * the latest in the first flush. A loop leaves it only inside a bracket. */
+	/*
+	 * The model has no state STARTING. A worker leaves this state at a moment that the test
+	 * cannot see, at the latest in the first flush. A loop leaves it only inside a bracket.
+	 */
 	if (state == TW_ENGINE_STARTING && (play->flushes == 0 || play->loop))
 		state = TW_ENGINE_RUNNING;
 	play_expect(play, MODEL_NOBODY, "tw_engine_state", state, states[play->model.life]);

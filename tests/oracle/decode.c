@@ -175,7 +175,10 @@ static void reschedule_decode(struct bytes *bytes, struct op *op)
 static void clock_decode(struct bytes *bytes, struct op *op)
 {
 	op->value[CLOCK_BASE] = CHOOSE(bytes, BASE_NOW, BASE_GRID, BASE_GRID);
-	/* Very long steps are rare, because no timeout becomes due at the end of time. */
+	/*
+	 * Very long steps are rare, because they soon bring the clock to the end of time, where no
+	 * timeout becomes due.
+	 */
 	distance_decode(bytes, seldom(bytes, 8) ? 49 : 20, &op->value[CLOCK_TURNS]);
 	op->value[CLOCK_FLUSH] = !seldom(bytes, 3);
 }

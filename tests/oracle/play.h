@@ -99,8 +99,8 @@ struct play {
 };
 
 /*
- * Called once, by any thread, with the place and text of the difference. It must not return. It
- * must be set before the first play.
+ * Called once, by any thread, with the place and text of the difference. The function must not
+ * return. The pointer must be set before the first play.
  */
 extern void (*play_failed)(const struct sequence *sequence, int at, const char *what);
 

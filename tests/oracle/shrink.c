@@ -33,7 +33,10 @@ static bool goes_wrong(const struct sequence *candidate, struct failure *ret_fai
 	return true;
 }
 
-/* Tries a candidate. If it fails, it replaces the sequence. Returns true if it did. */
+/*
+ * Tries a candidate, if time is left. If the candidate fails, it replaces the sequence, and the
+ * function returns true.
+ */
 static bool replace(struct shrinking *shrinking, const struct sequence *candidate)
 {
 	struct failure failure;

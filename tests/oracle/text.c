@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences as text: `name key=value …`. A value that is left out is 0. Some values can be written
- * as names.
+ * Sequences as text: `name key=value ...`. A value that is left out is 0. Some values can be
+ * written as names.
  */
 #include "op.h"
 

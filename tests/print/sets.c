@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes known counters and histograms of durable sets for check_print.py. usage: print-sets FORMAT */
+/*
+ * Writes known counters and histograms of durable sets for check_print.py. usage: print-sets FORMAT
+ */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>

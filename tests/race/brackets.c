@@ -4,9 +4,9 @@
  *
  * A bracket is a poll, or the time from tw_loop_enter to tw_loop_exit. A lock (`strand`) lets one
  * thread at a time into a bracket. Inside, the thread schedules and cancels shared and owner-only
- * timeouts. Outside, it does the same with shared ones, while another thread is in the next
- * bracket. A thread sometimes ends inside its bracket. A new thread then takes its place, often at
- * the same address. In the end one of the threads stops the engine.
+ * timeouts. Outside, the thread does the same with shared timeouts, while another thread is in the
+ * next bracket. A thread sometimes ends inside its bracket. A new thread then takes its place,
+ * often at the same address. In the end one of the threads stops the engine.
  *
  * Allowed outcomes: each accepted timeout ends exactly once. Inside a bracket no cancel is
  * rejected. Outside, no owner-only timeout is accepted.

@@ -6,10 +6,11 @@
  *
  * In each round an engine gets timeouts of a few ticks. Some of them run only on the worker, and
  * some rounds have a chain of a few runs. Two threads cancel the timeouts, wait for them and
- * reschedule them. Two executors accept only a random part of what the worker offers, and run it.
- * Meanwhile the engine is stopped, without a time limit or in several short steps. It has a worker
- * thread, or it is a loop. If it is a loop, its owner stops it, or leaves it before another thread
- * stops it. Some runs take longer than the threshold for slow runs, and a thread watches for them.
+ * reschedule them. Two executors accept only a random part of the timeouts that the worker offers,
+ * and run it. Meanwhile the engine is stopped, without a time limit or in several short steps. The
+ * engine has a worker thread, or is a loop. A loop is stopped by its owner, or by another thread
+ * after the owner has left the loop. Some runs take longer than the threshold for slow runs, and a
+ * thread watches for them.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, and its finaliser runs once, with the
  * end that was reported. A dropped timeout did not run. If a cancel reported that it ended a
@@ -23,7 +24,7 @@
  * - a rejected timeout runs, and is also pending again;
  * - two threads report the same slow run;
  * - a stop of a loop sets the state STOPPED although its time is up and callbacks are still in
- *   executors (found in about one of some hundred rounds).
+ *   executors (found in about one round of some hundred).
  */
 #include "dues.h"
 #include "race.h"
@@ -272,8 +273,8 @@ static void *watcher_main(void *argument)
 }
 
 /*
- * Counts how the timeout ended. A cancel of a chain whose wait timed out is not counted. So `told`
- * may be 0 for a cancelled chain.
+ * Counts how the timeout ended. If a cancel of a chain waited and its wait timed out, the cancel is
+ * not counted. So `told` may be 0 for a cancelled chain.
  */
 static void life_account(struct life *life)
 {

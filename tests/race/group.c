@@ -7,14 +7,14 @@
  * stop the group.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
- * reported to the canceller, the callback or the hand-back. Or it returns -ESHUTDOWN, and the
- * timeout never ends. When a stop of the group has returned 0, no callback, finaliser or hand-back
- * begins, and each schedule returns -ESHUTDOWN. The counters of the group match those of the
- * program.
+ * reported to the canceller, the callback or the hand-back. Or the schedule returns -ESHUTDOWN, and
+ * the timeout never ends. When a stop of the group has returned 0, no callback, finaliser or
+ * hand-back begins, and each schedule returns -ESHUTDOWN. The counters of the group match those of
+ * the program.
  *
  * Seen to fail with these defects: the stop of a group omits the last engine, so callbacks run
- * after it; it returns 0 although an engine has not ended; twi_worker_finish() does not wait for
- * its first grace period, so a timeout is lost.
+ * after the stop; the stop of a group returns 0 although an engine has not ended;
+ * twi_worker_finish() does not wait for its first grace period, so a timeout is lost.
  */
 #include "race.h"
 

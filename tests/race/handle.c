@@ -11,15 +11,15 @@
  * round the engine is stopped while the calls continue.
  *
  * Allowed outcomes: when a timeout ends, in any manner, its handle has been written. A rejected
- * call leaves the handle's memory as it was; for a rejected item of a batch it is zeros. All
+ * call leaves the handle's memory as it was; the handle of a rejected item of a batch is zeros. All
  * allocated objects are freed. If a write comes after the free, AddressSanitizer reports it. If
  * nothing orders a write before the callback, ThreadSanitizer reports it.
  *
  * Seen to fail with this defect, planted in each of the following places: the handle is written
- * after the push. At some places it was found with and without delays at test points, at others
- * only with delays. The places: the general path of a schedule; a batch that uses the single call;
- * the calls of a group and of a chain, which use the general path; a new keyed entry, and one that
- * is replaced in place; a retry.
+ * after the push. At some places the defect was found with and without delays at test points, at
+ * others only with delays. The places: the general path of a schedule; a batch that uses the single
+ * call; the calls of a group and of a chain, which use the general path; a new keyed entry, and one
+ * that is replaced in place; a retry.
  */
 #include "race.h"
 
@@ -34,7 +34,10 @@ enum { TICK_NS = 10000, BATCH = 16, THREADS_MAX = 80, KEYS = 8, TASKS = 32, LIMI
 
 #define NOT_WRITTEN UINT64_MAX
 
-/* An object that a thread allocates for one timeout, entry or task. It is freed when that ends. */
+/*
+ * An object that a thread allocates for one timeout, entry or task. The object is freed when the
+ * timeout, entry or task ends.
+ */
 struct object {
 	struct tw_handle handle;
 	struct tw_retry_handle task;

@@ -16,8 +16,8 @@
  * Its runs never overlap. No run begins after a cancel or replace returned "done" or "replaced",
  * because then the hook has run. After "running", only a run that was about to begin may begin. A
  * cancel for one life ends that life or none. A lookup reports the key that was asked for, and the
- * life of its argument. The ends match the results that were returned. When stop has returned and
- * the threads are joined, no key has an entry, and the table can be destroyed.
+ * argument and the life of one entry. The ends match the results that were returned. When stop has
+ * returned and the threads are joined, no key has an entry, and the table can be destroyed.
  *
  * A run writes ordinary memory in its argument. The next run, on any thread, and the hook read it,
  * so ThreadSanitizer checks the order between them too.
@@ -161,8 +161,8 @@ static int64_t on_run_pinned(const struct tw_keyed_self *self, void *arg)
 static const struct tw_keyed_kind pinned_kind = TW_KEYED_KIND(on_run_pinned, on_ended);
 
 /*
- * Checks a result for the caller's own entry. Apart from the caller, only its time, the thread that
- * moves deadlines, or stop may end it.
+ * Checks a result for the caller's own entry. Apart from the caller, only the entry's expiry, the
+ * thread that moves deadlines, or stop may end the entry.
  */
 static void own_ended(struct item *item, int outcome)
 {

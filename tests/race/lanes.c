@@ -7,13 +7,14 @@
  * each due at once, by a schedule or a reschedule, and waits for each to run. The worker has
  * nothing else to do and falls asleep each time. No other thread would ever wake it, so a lost
  * wake-up is a hang, which the program reports. Before each timeout the thread makes pairs of
- * schedule and cancel. They make the race likely, because then both threads have its two fields in
- * their caches: the worker has just read the tail, and the thread has just read wake_before_ns.
+ * schedule and cancel. These pairs make the race likely, because then both threads have the race's
+ * two fields in their caches: the worker has just read the tail, and the thread has just read
+ * wake_before_ns.
  *
  * Part `bursts`. Several threads push more than a thousand timeouts at a time, which are due at
- * once, soon, or never. Each cancels its own and those of others, before and after the transfer,
- * then sleeps for a moment. Each timeout ends exactly once, by its callback, or by the cancel that
- * returned "done".
+ * once, soon, or never. Each thread cancels its own timeouts and those of others, before and after
+ * the transfer, then sleeps for a moment. Each timeout ends exactly once, by its callback, or by
+ * the cancel that returned "done".
  *
  * Seen to fail with these defects: barrier_make() makes no barrier before a sleep (`wakes` hangs:
  * in each of six runs of 2 s with test points, in one of six without); node_transfer() is a load
@@ -115,8 +116,8 @@ static void pairs_make(uint64_t count)
 }
 
 /*
- * Spins, and reads the cache line with wake_before_ns, to which the sleeper writes. The push then
- * reads it fast.
+ * Spins, and reads the cache line with wake_before_ns, to which the sleeper writes. Then the push
+ * reads this line fast.
  */
 static void spin(uint64_t times)
 {

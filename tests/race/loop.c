@@ -4,8 +4,8 @@
  *
  * The owner sleeps on the descriptor and polls. It schedules and cancels its own timeouts (shared
  * and owner-only), between polls and in callbacks. Two threads schedule through ingress and cancel
- * each other's timeouts and the owner's. Then one of these threads, or the owner, stops the engine,
- * or it is stopped after the owner has left.
+ * each other's timeouts and the owner's. Then the owner stops the engine, or a further thread stops
+ * it while the owner polls or leaves the loop.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by its callback, by exactly one cancel
  * that returned "done", or by the hand-back. No timeout may be late by seconds, whichever call

@@ -80,7 +80,7 @@ static void told(struct life *life, int outcome, bool waited)
 	case -ETIMEDOUT:
 		/*
 		 * This cancel or an earlier one has stopped the chain. The result does not say
-		 * which, so it is not counted; life_account() permits that.
+		 * which of them, so this cancel is not counted; life_account() permits that.
 		 */
 		break;
 	default:
@@ -182,7 +182,7 @@ static bool life_begin(void)
 	return true;
 }
 
-/* Schedules chains. Waits in between, so that it does not run far ahead of the cancels. */
+/* Schedules chains. Waits in between, so that this thread does not run far ahead of the cancels. */
 static void *scheduler_main(void *argument)
 {
 	_Atomic uint32_t *ended = argument;

@@ -14,10 +14,11 @@
  * "done", or by stop's hand-back. A callback runs no earlier than the last deadline that was
  * reported as done. No reschedule returns "done" if its timeout had ended before the call began.
  *
- * How the last deadline is known: each timeout has one mover. It writes the deadline that it is
- * about to ask for (`asked`), then the deadline that it got (`told`). It increments a count before
- * and after. If a callback finds the same even count before and after its look, `told` is the
- * deadline in effect. If a call is under way, the earlier of the two deadlines counts.
+ * How the callback knows the last deadline: each timeout has one mover. Before a call, the mover
+ * writes the deadline that it asks for (`asked`). After the call, it writes the deadline that it
+ * got (`told`). It increments a count before the first of these writes and after the second. If a
+ * callback finds the same even count before and after its look, `told` is the deadline in effect.
+ * If a call is under way, the earlier of the two deadlines counts.
  *
  * Seen to fail with these defects:
  * - pair_swap() is a load and two stores with a delay in between, or a store of the deadline and a
@@ -39,8 +40,8 @@
 enum { PLACES = 256, LIVES = 8192, TICK_NS = 20000 };
 
 /*
- * One timeout of a place. Each has its own struct, so that a callback finds its own timeout, and so
- * does a stale handle.
+ * One timeout of a place. Each timeout has its own struct, so that a callback, or a thread with a
+ * stale handle, finds the struct of its own timeout.
  */
 struct life {
 	_Atomic uint64_t count;   /* odd while the mover is in a call */
@@ -50,7 +51,10 @@ struct life {
 	_Atomic bool cancelled;   /* whether a cancel has returned "done" */
 };
 
-/* A sequence lock around a handle. Its life is lives[place][sequence / 2]. */
+/*
+ * A sequence lock around a handle. The struct of the handle's timeout is lives[place][sequence /
+ * 2].
+ */
 struct place {
 	_Atomic uint64_t sequence;
 	_Atomic uintptr_t node;
@@ -262,8 +266,8 @@ static void mover_run(uint64_t seed)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
 		/*
-		 * The other threads are slower than this one. If there are few CPUs, they need this
-		 * one.
+		 * The other threads are slower than this one. If there are few CPUs, this thread
+		 * lets them run.
 		 */
 		if (ended && ++ended_count % 16 == 0)
 			(void)sched_yield();

@@ -5,8 +5,8 @@
  *
  * A round has an engine and a queue of any policy, with few places or many. Two threads submit more
  * than the queue holds, and so do hooks of tasks, which also cancel. Two threads complete attempts
- * by their handles, each once with success and once more without. A fifth thread cancels. Attempts
- * run on the worker or in two executors. Meanwhile the engine is stopped.
+ * by their handles. They complete some attempts a second time, which must fail. A fifth thread
+ * cancels. Attempts run on the worker or in two executors. Meanwhile the engine is stopped.
  *
  * Allowed outcomes: each accepted task ends exactly once, and nothing of it runs after its hook.
  * Attempts of one task never overlap, and none begins after a cancel has returned. An attempt is

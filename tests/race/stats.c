@@ -10,14 +10,15 @@
  * - The owner of a loop does the same, but its timeouts go straight into the wheel.
  * - One thread schedules and another cancels. The lower bound is the number of timeouts that have
  *   certainly begun and not ended when the call begins. The upper bound is the number that may have
- *   when it returns. The reading must be between the two.
+ *   begun and not ended when the call returns. The reading must be between the two.
  *
- * In each reading the counters must add up, and none may be less than in the one before. The
+ * In each reading the counters must add up, and none may be less than in the reading before. The
  * seconds are a bound for busy machines: when they are over, fewer readings are enough.
  *
- * Seen to fail with these defects: the ends of all lanes are read first, and then the begins; in
- * the build with delays, also: lane_read() or direct_read() reads its two counters separately;
- * early_report() does not store the number of early cancels that it reports.
+ * Seen to fail with these defects: the counts of ended timeouts of all lanes are read first, and
+ * then the counts of scheduled ones; in the build with delays, also: lane_read() or direct_read()
+ * reads its two counters separately; early_report() does not store the number of early cancels that
+ * it reports.
  */
 #include "race.h"
 

@@ -8,14 +8,14 @@
  *   first     the schedules that start the engine race with stop (B2: callers hang)
  *   start     stop meets start, and the thread hook fails or is slow (B3: callbacks after stop)
  *   cancel    threads cancel timeouts in the wheel while another stops, and destroys
- *   …_many    schedule and cancel, in batches
+ *   *_many    schedule and cancel, in batches
  * B1 to B3 are defects of the list in docs/internals/testing.md.
  *
  * Allowed outcomes, per round: a schedule returned 0, and its timeout has expired or been handed
- * back exactly once when stop returns. Or it returned -ESHUTDOWN (or -ENOMEM if the thread hook
- * failed), and the timeout never ends. No callback begins after stop has returned. Arguments are
- * cells (cell.h), which are poisoned at their end and used again in later rounds. If a round hangs,
- * the watchdog ends the program.
+ * back exactly once when stop returns. Or the schedule returned -ESHUTDOWN (or -ENOMEM if the
+ * thread hook failed), and the timeout never ends. No callback begins after stop has returned.
+ * Arguments are cells (cell.h), which are poisoned at their end and used again in later rounds. If
+ * a round hangs, the watchdog ends the program.
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() does not wait for its first grace period, or schedule loads the engine's
@@ -503,8 +503,8 @@ int main(int argc, char **argv)
 	RACE_CHECK(test.accepted == test.ended);
 	RACE_CHECK(test.accepted == test.expired + test.cancelled + test.unexpired);
 	/*
-	 * A short run may end before the stopper has found the right wait, and a busy machine
-	 * changes it. So this requires few hits.
+	 * A short run may end before the stopper has found the right wait, and on a busy machine
+	 * the right wait changes. So this requires few hits.
 	 */
 	RACE_CHECK(test.played < 1000 || test.hits >= test.played / 1000);
 	return 0;

@@ -6,10 +6,10 @@
  * or seconds (0: no bound).
  *
  * In each round two threads schedule dates on an engine with a virtual clock. They begin together,
- * so that both race to schedule the first date. They also cancel and reschedule each other's. A
- * third thread moves the clock, and steps its wall clock forward and back. In every second round
- * the engine is stopped meanwhile. In the other rounds the wall clock is set beyond all dates at
- * the end, and each timeout must run.
+ * so that both race to schedule the first date. They also cancel and reschedule each other's
+ * timeouts. A third thread moves the clock, and steps its wall clock forward and back. In every
+ * second round the engine is stopped meanwhile. In the other rounds the wall clock is set beyond
+ * all dates at the end, and each timeout must run.
  *
  * Allowed outcomes: each accepted timeout ends exactly once, by a run, a cancel or a hand-back, and
  * its finaliser runs once, with that end. No timeout runs if the wall clock has never reached its

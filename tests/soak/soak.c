@@ -96,8 +96,8 @@ static void run(uint64_t seconds, double *samples)
 		if (second % period_s == 0)
 			report(second, samples[second - 1]);
 		/*
-		 * Renews the engines in turn, but not at the end, so that both halves end in the
-		 * same state.
+		 * Renews one engine every RENEWAL_S seconds, in turn. The sample of this second has
+		 * already been taken, so a renewal in the last second does not count.
 		 */
 		if (second % RENEWAL_S == 0)
 			engine_renew((uint32_t)(second / RENEWAL_S % ENGINES));

@@ -3,9 +3,10 @@
  * Shared by the parts of the soak: the items, their engines, the seats with threads that come and
  * go, and the counts.
  *
- * An item is a timeout's argument. Only its seat's thread schedules it. The thread that ends it
- * exchanges its life once. If it finds another life than PENDING there, the timeout has ended
- * twice. If an item is still pending when the stop of its engine has returned, it was lost.
+ * An item is a timeout's argument. Only its seat's thread schedules it. The thread that ends an
+ * item swaps the item's life once. If this thread finds another life than PENDING there, the
+ * timeout has ended twice. If an item is still pending when the stop of its engine has returned, it
+ * was lost.
  */
 #ifndef SOAK_H
 #define SOAK_H

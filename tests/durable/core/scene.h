@@ -82,8 +82,8 @@ int64_t scene_boot(void);
 /* Makes steps of the I/O thread, and polls of the engine, until both have nothing to do. */
 void scene_settle(void);
 /*
- * Moves both clocks, in steps to the next deadline or of half a second at most, and settles after
- * each.
+ * Moves both clocks forward by `ns`, in steps, and settles after each step. A step ends at the next
+ * deadline, but after half a second at most.
  */
 void scene_pass(int64_t ns);
 

@@ -46,8 +46,8 @@ static uint64_t in_memory(void)
 }
 
 /*
- * Both reschedules must be done in one batch. Before the fix, the second waited for the next batch,
- * and a flush did not wait for that batch.
+ * Both reschedules must be done in one batch. Before the fix, the second reschedule waited for the
+ * next batch, and a flush did not wait for that batch.
  */
 Test(durable_during, two_reschedules_of_one_batch_are_done_in_it, .init = scene_make,
      .fini = scene_end)
@@ -225,8 +225,8 @@ static void hold_it(void)
 }
 
 /*
- * The test holds the timer, as a callback does that finds its kind paused. Before the fix, the
- * timer ran later, although the store had no space for it and its caller had been told so.
+ * The test holds the timer, like a callback that finds its kind paused. Before the fix, the timer
+ * ran later, although the store had no space for it and its caller had received -ENOSPC.
  */
 Test(durable_during, timer_without_space_that_its_callback_held_does_not_run, .init = scene_make,
      .fini = scene_end)
@@ -270,7 +270,8 @@ Test(durable_during, requests_behind_a_held_timer_keep_their_order, .init = scen
 
 /*
  * Before the fix, the moved timer stayed in the list of its kind. A resume scheduled a timeout for
- * it although its run had not completed, and the timer was freed before that timeout.
+ * the timer although the timer's run had not completed, and the timer was freed before that timeout
+ * expired.
  */
 Test(durable_during, parked_timer_that_is_moved_leaves_its_list, .init = scene_make,
      .fini = scene_end)

@@ -129,7 +129,7 @@ Test(durable_elapsed, a_step_before_the_reboot_is_not_counted_twice, .init = set
 	cr_assert(scene.runs[0].wall_ns - scene.runs[0].due_ns <= 2 * NS_PER_MS);
 	/*
 	 * After the reboot, elapsed time counts from a new start. A step of the wall clock does not
-	 * move it.
+	 * change elapsed time.
 	 */
 	(void)scene_schedule(&counted, 10 * MINUTE, "b");
 	scene_pass(SECOND);
@@ -251,8 +251,8 @@ Test(durable_elapsed, times_are_those_of_the_present_wall_clock, .init = setup, 
 }
 
 /*
- * After a step back, the clock of elapsed time is ahead of the wall clock. Compared with the wall
- * clock, none of these timers is near.
+ * After a step back, the clock of elapsed time is ahead of the wall clock. By the wall clock, none
+ * of these timers would be near.
  */
 Test(durable_elapsed, what_comes_near_is_loaded_by_its_own_clock, .init = setup, .fini = scene_end)
 {

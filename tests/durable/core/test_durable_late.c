@@ -233,7 +233,7 @@ static void load_takes_long(void)
 
 /*
  * Seen to fail with this defect: the set computes the engine's delays from the end of the load
- * instead of its begin.
+ * instead of its beginning.
  */
 Test(durable_late, a_load_that_takes_long_makes_no_timer_late, .init = scene_make,
      .fini = scene_end)

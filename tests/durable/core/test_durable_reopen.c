@@ -208,7 +208,7 @@ Test(durable_reopen, a_failed_commit_is_unknown_and_ends_everything, .init = sce
 	scene.disk->fault_at = 0;
 	/*
 	 * The store has the timer, although the caller received an unknown outcome. If the caller
-	 * schedules it again under the same id, the store must not have it twice.
+	 * schedules the timer again under its id, the store must still have only one row of it.
 	 */
 	scene_open();
 	for (size_t i = 0; i < scene.ack_count; i++)

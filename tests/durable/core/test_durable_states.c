@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conditions that restrict a set, alone and together: a log that is too long, a full store, a step
- * of the clock. After a step the set holds its timers: it does not run them until it is resumed.
+ * of the clock. After a step the set holds its timers: it does not run them until the set is
+ * resumed.
  *
  * Seen to fail with these defects:
  * - when the store becomes full, the set no longer holds its timers after a step;

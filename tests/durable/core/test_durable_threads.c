@@ -177,7 +177,10 @@ Test(durable_threads, callers_commits_and_runs_at_once)
 	check_int(atomic_load(&failures), 0);
 }
 
-/* All timers of the next test have this deadline. So a thread knows the place of each id. */
+/*
+ * All timers of the next test have this deadline, from which the place in their ids follows. So a
+ * thread needs only the serial of an id.
+ */
 #define FAR_NS INT64_C(4000000000000000000)
 
 static _Atomic uint64_t offered[THREADS];
@@ -200,7 +203,7 @@ static void *far_caller(void *arg)
 			continue;
 		atomic_fetch_add(&scheduled, 1);
 		atomic_store(&offered[number], id.serial);
-		/* Cancels its own timer, or that of another thread, which may cancel it too. */
+		/* Cancels its own timer, or a timer of another thread, which may cancel it too. */
 		id.serial = atomic_load(&offered[(number + i % 2) % THREADS]);
 		if (id.serial != 0 && tw_durable_cancel(set, id, NULL) == TW_DURABLE_ABSORBED)
 			atomic_fetch_add(&cancelled, 1);

@@ -27,8 +27,8 @@ enum {
 };
 
 /*
- * A name, with the file that it has now and the file that it would have after a power failure.
- * NULL: no file.
+ * A name, the file that it names now, and the file that it would name after a power failure. NULL:
+ * no file.
  */
 struct name {
 	char path[NAME];

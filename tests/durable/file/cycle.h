@@ -27,9 +27,9 @@ void cycle_begin(struct cycle *cycle, uint64_t seed);
  */
 int cycle_run(struct cycle *cycle, int sessions);
 /*
- * Checks the store after the power is back and the faults have ended. It must open and hold
+ * Checks the store after the power is back and the faults have ended. The store must open and hold
  * everything that was acknowledged, also after more commits and another power failure. Returns
- * false if it does not; the model's `failure` then says what is wrong.
+ * false if the store does not; the model's `failure` then says what is wrong.
  */
 bool cycle_survives(struct cycle *cycle);
 

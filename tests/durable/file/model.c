@@ -201,8 +201,8 @@ static void put_choose(struct model *model, struct tw_durable_op *op, struct mod
 		timer->due_ns = due_choose(model);
 	}
 	/*
-	 * Now and then schedules a timer again under its id, as a caller does that received an
-	 * unknown outcome.
+	 * Now and then schedules a timer again under its id, as a caller does after an unknown
+	 * outcome.
 	 */
 	if (random_below(random, 16) == 0 && model->next.count > 0)
 		timer->id = model->next.timers[random_below(random, model->next.count)].id;
@@ -286,8 +286,8 @@ static int batch_choose(struct model *model, struct tw_durable_op *ops, struct a
 }
 
 /*
- * Returns whether a commit changes anything. If it does not, it need not sync, so a trim before it
- * may still be lost.
+ * Returns whether a commit changes anything. A commit that changes nothing need not sync, so a trim
+ * before it may still be lost.
  */
 static bool changed(const struct tw_durable_op *ops, int count)
 {

@@ -2,8 +2,8 @@
 /*
  * A store under test, and a model with the rows that the store must hold. The model chooses
  * operations at random, and makes them through the store's table of functions (`ops`). If the
- * commit succeeds, it makes them in itself too. If it fails, the store may hold the state before or
- * after the commit, but no state in between.
+ * commit succeeds, the model applies the operations to its own rows too. If the commit fails, the
+ * store may hold the state before or after the commit, but no state in between.
  */
 #ifndef TESTS_DURABLE_MODEL_H
 #define TESTS_DURABLE_MODEL_H

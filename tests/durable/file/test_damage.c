@@ -126,7 +126,10 @@ static const struct model_timer *find(const struct model_timer *timers, size_t c
 	return NULL;
 }
 
-/* Checks that a returned row is one of the model's, or one that has ended, byte for byte. */
+/*
+ * Checks that a returned row is equal, byte for byte, to one of the model's rows or to one that has
+ * ended.
+ */
 static int judge(void *to, const struct tw_durable_row *row)
 {
 	const struct model_timer *now = find(model.now.timers, model.now.count, row);

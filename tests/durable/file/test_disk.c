@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the simulated disk itself, with SQLite alone on it. The disk must lose writes that were not
- * synced, and keep those that were. It must also show the trap that the store avoids.
+ * synced, and keep those that were. One test shows the trap that the store avoids.
  */
 #include "check.h"
 #include "cycle.h"
@@ -112,7 +112,7 @@ Test(disk, commits_without_sync_are_lost_with_the_power_only, .init = setup, .fi
 
 /*
  * Shows the trap. After a failed sync, the end of the log is readable but never durable. SQLite
- * alone takes it for committed, and appends to it.
+ * alone treats this end as committed and appends to it. A power failure then loses these commits.
  */
 Test(disk, sqlite_alone_loses_commits_after_a_failed_sync, .init = setup, .fini = teardown)
 {

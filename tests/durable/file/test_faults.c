@@ -2,8 +2,8 @@
 /*
  * The n-th call of a kind to the disk fails, for all n. What the store returns must be true. If a
  * commit returns 0, it is durable. If it returns -EAGAIN or -ENOSPC, it did nothing. If it returns
- * another code, it may have been made or not, and the store accepts no further commit: it is
- * frozen.
+ * another code, the commit may have been made or not, and the store accepts no further commit: the
+ * store is frozen.
  *
  * Seen to fail with these defects: a full disk freezes the store; a failed write does not freeze
  * it; after a rollback the store does not read the bounds of its inbox again; a failed read during
@@ -93,7 +93,8 @@ Test(faults, failed_read_keeps_what_was_acknowledged)
 }
 
 /*
- * From some call on the disk is full. Ends must still be written, and new timers must be refused.
+ * The disk becomes full at one of the calls, and stays full. Ends must still be written, and new
+ * timers must be refused.
  */
 Test(faults, full_disk_lets_ends_go_on)
 {

@@ -32,7 +32,7 @@ enum {
 	BATCH = 12,
 	SLICE = 50,
 	WALKS = 2,
-	KINDS = 3, /* the file has one more kind, which the walks do not know */
+	KINDS = 3, /* the file's kinds; the walks know the first KNOWN of them */
 	KNOWN = 2,
 	PAYLOAD = 100,
 	STOP = -EXFULL,

@@ -261,8 +261,10 @@ static void lock_replace(void)
 }
 
 /*
- * An open has opened the lock file. Its maker then fails and removes it, and a third process makes
- * another. The open locks the removed file, and must see that nothing leads to it any more.
+ * One process has created the lock file, and the tested open has opened it. Then the first
+ * process's open fails and removes the file, and a third process may create another file of this
+ * name. The tested open locks the removed file, and must notice that the name no longer leads to
+ * this file.
  */
 Test(open, lock_of_a_removed_file_does_not_count, .init = setup, .fini = teardown)
 {

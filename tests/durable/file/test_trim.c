@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The file removes dead letters that are older than a bound, and the oldest ones if there are more
- * than a number.
+ * The file removes dead letters that are older than a bound. If more letters than a limit are left,
+ * it removes the oldest ones.
  *
  * Seen to fail with these defects: letters are removed in the order of their ids instead of their
  * ends; the count still includes letters that were removed by age; a call removes more letters than

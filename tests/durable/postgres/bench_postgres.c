@@ -39,7 +39,7 @@ static void make(void)
 
 /*
  * Waits until the server has ended the other connections. A heartbeat that was sent before its
- * connection was closed may still run, and its locks and those of DROP SCHEMA would be a deadlock.
+ * connection was closed may still run. Its locks and those of DROP SCHEMA could cause a deadlock.
  */
 static void others_wait(void)
 {
@@ -68,7 +68,10 @@ static void store_make(int64_t poll_ns, struct tw_durable_store *ret_store)
 	if (poll_ns != 0)
 		options.poll_ns = (uint64_t)poll_ns;
 	check_int(tw_durable_store_postgres(&options, ret_store), 0);
-	/* No look begins, even if a claim is slow because the machine is busy. */
+	/*
+	 * With this value no look (test_looks.c) begins, even if a claim is slow because the
+	 * machine is busy.
+	 */
 	((struct twi_postgres *)ret_store->store)->look.retry_ns = INT64_MAX;
 }
 

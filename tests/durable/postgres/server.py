@@ -22,7 +22,7 @@ def programs():
 
 
 def user():
-    """The user that the server runs as: None for this user, or another user's entry if this is root."""
+    """Returns the user that the server runs as: None for this user, or another user's entry if this user is root."""
     if os.getuid() != 0:
         return None
     for name in ("postgres", "nobody"):

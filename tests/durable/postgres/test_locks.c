@@ -3,8 +3,8 @@
  * Cases that only a server with transactions has: rows that are committed late, rows that are
  * locked, and a server that stands still.
  *
- * Seen to fail with the defects of planted.py, and with a query that waits as libpq does (it
- * hangs).
+ * Seen to fail with the defects of planted.py, and with a query that waits like libpq's own calls
+ * (then the test hangs).
  */
 #include "bench_postgres.h"
 #include "durable/postgres/ask.h"
@@ -133,7 +133,10 @@ Test(locks, a_question_does_not_wait_for_ever, .init = bench_make, .fini = bench
 	PQfinish(connection);
 }
 
-/* The connection for heartbeats is cut while a statement waits: that must not become a loop without a wait. */
+/*
+ * The test cuts the connection for heartbeats while a statement waits. The wait must not become a
+ * busy loop.
+ */
 Test(locks, a_wait_beside_a_broken_connection_takes_no_time, .init = bench_make, .fini = bench_end)
 {
 	struct twi_postgres *store;

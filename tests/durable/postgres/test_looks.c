@@ -15,8 +15,9 @@ static struct twi_postgres *store_of(int number)
 }
 
 /*
- * Brings the store into the state after a claim from the first row that took long. The last slow
- * claim is set to a time in the far future, so that calm time never ends the looks.
+ * Brings the store into the state after a claim from the first row that took long. Looks end after
+ * a time without slow claims. So this function sets the time of the last slow claim far into the
+ * future, and the looks go on.
  */
 static void looks_begin(int number)
 {
@@ -77,8 +78,8 @@ Test(looks, a_claim_does_not_wait_for_a_look, .init = bench_make, .fini = bench_
 }
 
 /*
- * Rows are recent if their deadlines passed less than half a session ago: 5 s. Only a look finds
- * older ones.
+ * A row is recent if its deadline passed less than 5 s ago, half the time of a session. Only a look
+ * finds older rows.
  */
 Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = bench_end,
      .timeout = 60)
@@ -100,7 +101,7 @@ Test(looks, a_row_that_is_committed_late_is_found, .init = bench_make, .fini = b
 	check_true(store_of(0)->look.found == NULL);
 }
 
-/* Rows whose deadlines passed less than half a session ago (5 s) are still recent. */
+/* Rows whose deadlines passed less than 5 s ago, half the time of a session, are still recent. */
 Test(looks, a_row_that_is_committed_a_little_late_needs_no_look, .init = bench_make,
      .fini = bench_end, .timeout = 60)
 {
@@ -203,8 +204,8 @@ Test(looks, the_rows_of_a_session_that_ended_are_claimed_at_once, .init = bench_
 }
 
 /*
- * If a claim reaches its limit, the next claim continues after its last row. But new rows may come
- * before that row.
+ * If a claim reaches its limit, the next claim continues after the last row of that claim. But new
+ * rows may come before that row.
  */
 Test(looks, a_series_of_claims_begins_anew_after_a_while, .init = bench_make, .fini = bench_end,
      .timeout = 60)
@@ -265,8 +266,8 @@ Test(looks, looks_end_when_none_is_slow, .init = bench_make, .fini = bench_end, 
 }
 
 /*
- * No claim was slow for so long that the looks could end. But the next look is not due yet, and
- * they must not end before it.
+ * No claim has been slow for a long time, so the looks could end. But the next look is not due yet,
+ * and the looks must not end before it.
  */
 Test(looks, looks_do_not_end_in_a_pause, .init = bench_make, .fini = bench_end, .timeout = 60)
 {

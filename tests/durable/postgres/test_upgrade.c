@@ -121,7 +121,7 @@ static int old_end(int serial)
 	return old_batch(text);
 }
 
-/* Ends a run as a user does in a transaction. Returns false if the server refuses the fence. */
+/* Ends a run in a transaction, like a user. Returns false if the server refuses the fence. */
 static bool old_finish(long long serial, long long fence)
 {
 	char text[160];
@@ -207,7 +207,10 @@ Test(upgrade, old_claims_are_confirmed_and_ended, .init = scene_make, .fini = sc
 	check_true(old_finish(2, before) && old_finish(4, before));
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE session <> 0"), 2);
-	/* The new process claims all timers that the old one has not claimed. Each run ends once. */
+	/*
+	 * The new process claims all timers that the old process has not claimed. Each run ends
+	 * once.
+	 */
 	bench_open(0);
 	check_int(bench_claim(0), KEPT - 6);
 	bench_pass(SECOND);
@@ -238,7 +241,10 @@ Test(upgrade, attempts_of_dead_processes_stay_open, .init = scene_make, .fini = 
 	old_do(text, NULL);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE started"), 0);
 	check_int(bench_sql("SELECT count(*) FROM @.timer WHERE open AND fence > 0"), 2);
-	/* A process of version 1 does not claim the two, because it could not keep their marks. */
+	/*
+	 * A process of version 1 does not claim the two timers, because it could not keep their
+	 * marks.
+	 */
 	old_session_begin();
 	check_int(old_claim(KEPT), KEPT - 2);
 	bench_open(0);
@@ -296,9 +302,10 @@ static void blocked_wait(PGconn *connection, const char *table)
 }
 
 /*
- * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If that is the
- * table of sessions, a claim reads the columns of the timers first; otherwise the statement would
- * wait for those. *ret_state: the statement's SQL state.
+ * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If `table` is
+ * the table of sessions, the connection first makes a claim, which reads the columns of the timers.
+ * Otherwise the statement would read them, and would wait for the table of timers. *ret_state: the
+ * statement's SQL state.
  */
 static void during_upgrade(const char *text, const char *table, char ret_state[6])
 {
@@ -343,7 +350,10 @@ Test(upgrade, an_old_claim_that_waits_is_sent_again, .init = scene_make, .fini =
 	check_int(old_claim(4), 4);
 }
 
-/* The first claim of a connection waits while it reads the columns, so it finds the new ones. */
+/*
+ * The first claim of a connection waits while it reads the columns. After the wait it reads the new
+ * columns.
+ */
 Test(upgrade, an_old_claim_that_waits_for_the_columns_is_done, .init = scene_make,
      .fini = scene_end, .timeout = 120)
 {
@@ -361,7 +371,7 @@ Test(upgrade, an_old_batch_that_waits_is_done, .init = scene_make, .fini = scene
 {
 	char state[6], sql[240];
 
-	/* For the server a batch of libpq's pipeline is this: one transaction. */
+	/* To the server, a batch of libpq's pipeline looks like this text: one transaction. */
 	snprintf(sql, sizeof sql,
 		 "SELECT @.batch_begin(%lld, 1); SELECT * FROM @.op_start(%lld, '{0}', '{7}', "
 		 "'{1}', "
@@ -486,7 +496,7 @@ Test(upgrade, a_role_that_does_not_own_the_schema_is_refused, .init = scene_make
 Test(upgrade, an_upgraded_schema_is_as_a_new_one, .init = scene_make, .fini = scene_end,
      .timeout = 120)
 {
-	/* The schema's name follows each. */
+	/* The schema's name is appended to each text. */
 	static const char *const texts[] = {
 		"SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), "
 		"attnotnull, coalesce(pg_get_expr(adbin, adrelid), '') FROM pg_attribute JOIN "

@@ -29,7 +29,10 @@ static bool can_be_left_over(const struct process *process)
 	       (process->done == 0 || !rule_holds(RULE_BATCH_NUMBER));
 }
 
-/* Keeps the request after a break. If the server has begun it, its locks stay until it ends. */
+/*
+ * Keeps the request after a break. If the server has begun the request, the request's locks stay
+ * until it ends.
+ */
 static void leave_over(struct process *process, enum phase phase)
 {
 	process->orphan = process->request;

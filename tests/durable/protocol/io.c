@@ -142,10 +142,11 @@ static void send_steps(struct steps *steps, int p)
 }
 
 /*
- * Adds the step of a claim, if the claim could find a row. With RULE_FULL_CLAIM that is so if a row
- * is free. Without it, the process cannot know whether a row is free, and only its first claim
- * begins at the first row. This step also stands for a look: the look sees a free row, and the
- * claim that follows is committed later, when another process may have claimed the row.
+ * Adds the step of a claim, if the claim could find a row. With RULE_FULL_CLAIM, a claim finds a
+ * row if one is free. Without that rule, the process cannot know whether a row is free, and only
+ * its first claim begins at the first row. This step also stands for a look: the look sees a free
+ * row, and the claim that follows is committed later, when another process may have claimed the
+ * row.
  */
 static void claim_steps(struct steps *steps, int p)
 {

@@ -91,8 +91,8 @@ static struct state *end_add(struct steps *steps, enum step step, int p, int t)
 }
 
 /*
- * Makes the run's own transaction: makes its effect, and deletes its row if the session still has
- * the row.
+ * Makes the run's own transaction: makes the run's effect, and deletes the timer's row if the
+ * session still has the row.
  */
 static void finish_in(struct state *state, int t, uint8_t session)
 {

@@ -81,8 +81,8 @@ static void memory_names(const struct state *state, struct process *process, int
 }
 
 /*
- * Drops requests that a dead session has left over. The server refuses them, unless it has begun
- * them.
+ * Drops requests that a dead session has left over. The server refuses such requests, except those
+ * that it has begun.
  */
 static void orphans_end(struct state *state)
 {
@@ -97,8 +97,8 @@ static void orphans_end(struct state *state)
 }
 
 /*
- * Lowers the fences of each timer alike. They are compared only with each other, and that of a
- * deleted row is not compared at all.
+ * Lowers all fences of a timer by the same number, because they are compared only with each other.
+ * The fence of a deleted row is not compared at all.
  */
 static void fences_lower(struct state *state)
 {

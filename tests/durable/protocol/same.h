@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps all states that differ only in something that can no longer matter to one state. */
+/* Maps states to one state if they differ only in something that can no longer matter. */
 #ifndef PROTOCOL_SAME_H
 #define PROTOCOL_SAME_H
 

@@ -162,8 +162,8 @@ void settle_refused(struct state *state, int p)
 
 /*
  * Takes over a row that the process has claimed. If the process's own run of the timer under an
- * older session has not ended, it gives the row back instead. It does not take over a row that it
- * must give back, even if that run has ended meanwhile.
+ * older session has not ended, the process gives the row back instead. A row that the process must
+ * give back is not taken over, even if that run has ended meanwhile.
  */
 static void take(struct memory *memory, uint8_t session)
 {

@@ -125,7 +125,7 @@ struct process {
 	/* whether runs may begin, because the last accepted heartbeat was sent recently */
 	uint8_t lease;
 	uint8_t lost; /* whether it knows that it needs a new session */
-	/* whether the reply to a heartbeat is missing that was sent a whole session's time ago */
+	/* whether a heartbeat was sent a whole session's time ago and its reply is still missing */
 	uint8_t late_reply;
 	uint8_t read_back; /* whether it must read the rows of its session */
 	uint8_t marked;    /* whether its quick claims begin after all rows that are due soon */

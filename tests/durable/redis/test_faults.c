@@ -216,7 +216,10 @@ Test(faults, serials_are_not_given_twice, .init = bench_make, .fini = bench_end)
 	check_true(second >= first + 2 * UINT64_C(65536));
 }
 
-/* If more timers are near than a claim takes, it takes the oldest, whichever kind they have. */
+/*
+ * If more timers are near than a claim takes, the claim takes the oldest ones, whatever their kinds
+ * are.
+ */
 Test(faults, a_claim_of_several_kinds_takes_the_oldest, .init = bench_make, .fini = bench_end)
 {
 	bench_open(0);
@@ -302,8 +305,8 @@ Test(faults, scripts_read_no_more_rows_for_more_kinds, .init = bench_make, .fini
 }
 
 /*
- * The server is in the state after a crash, if it syncs its log once a second. The process must end
- * its session and begin a new one.
+ * The test brings the server into the state after a crash, if the server syncs its log only once a
+ * second. The process must end its session and begin a new one.
  */
 Test(faults, what_the_server_has_lost_is_claimed_anew, .init = bench_make, .fini = bench_end)
 {

@@ -2,8 +2,8 @@
 /*
  * Sets of timers on a server, in this process: how a set reacts to the server's answers.
  *
- * Seen to fail with these defects: when the first move of a batch settles, it releases a timer that
- * the second move has claimed; a close counts a confirmed start as an attempt although no run
+ * Seen to fail with these defects: when the first move of a batch settles, the set releases a timer
+ * that the second move has claimed; a close counts a confirmed start as an attempt although no run
  * began; a query does not consider kinds that the set does not have; a batch may have any number of
  * bytes.
  */

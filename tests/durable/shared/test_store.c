@@ -52,7 +52,10 @@ Test(store, an_id_or_a_key_that_is_there_stays, .init = bench_make, .fini = benc
 	check_int(bench_server.count(BENCH_TIMERS), 1);
 }
 
-/* Both operations in one commit: only the second deadline counts, and nothing of the first is left. */
+/*
+ * Makes both operations in one commit. Only the second deadline counts, and nothing of the first is
+ * left.
+ */
 Test(store, a_timer_is_put_and_moved_at_once, .init = bench_make, .fini = bench_end)
 {
 	struct tw_durable_op ops[2];

@@ -28,7 +28,10 @@ static int64_t id_schedule(struct entry *entry, unsigned turn, const struct tw_k
 	return result;
 }
 
-/* Schedules a timeout that never expires, by a different call each time. */
+/*
+ * Schedules a timeout that never expires. Four turns of eight use tw_schedule, each other turn one
+ * of four further calls.
+ */
 static int64_t never_schedule(struct entry *entry, const struct tw_kind *kind, uint32_t expected)
 {
 	static _Atomic unsigned nevers;

@@ -2,8 +2,8 @@
 /*
  * The ledger, which checks that each timeout ends exactly once. Each timeout that is passed to the
  * library has an entry, which records its end: by its callback, by a cancel that reported it, or by
- * stop's hand-back. If an accepted timeout has no such end, it is lost. If it has two, or a
- * rejected one has any, that is wrong.
+ * stop's hand-back. An accepted timeout without such an end is lost. An accepted timeout with two
+ * ends, or a rejected timeout with an end, is wrong.
  */
 #ifndef FAULTS_LEDGER_H
 #define FAULTS_LEDGER_H

@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Creates a thread: the thread hook of `moved`. Faults of thread creation apply here too. */
+/*
+ * The thread hook of the engine tour.moved: creates a thread. Injected faults can make this fail,
+ * too.
+ */
 static int hook_thread_make(void *context, void *(*body)(void *), void *arg)
 {
 	pthread_attr_t attributes;

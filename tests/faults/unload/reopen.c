@@ -156,8 +156,8 @@ static void footprints_compare(const struct footprint *before, const struct foot
 	RACE_CHECK(after->threads == before->threads);
 	RACE_CHECK(after->descriptors == before->descriptors);
 	/*
-	 * valgrind and sanitizers add their own memory to these figures, so they are not compared
-	 * there.
+	 * valgrind and sanitizers add their own memory to these figures, so this program does not
+	 * compare the figures under them.
 	 */
 	if (!FOOTPRINT_EXACT || slowdown() > 1)
 		return;

@@ -12,7 +12,7 @@
 
 enum { NS_PER_MS = 1000000 };
 
-/* Lets the calling thread see a substituted time. edges_now_ms returns that time. */
+/* Gives the calling thread a substituted time. edges_now_ms returns that time. */
 void edges_clock(void);
 int64_t edges_now_ms(void);
 

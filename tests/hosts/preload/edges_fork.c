@@ -19,8 +19,8 @@ static uv_timer_t timers[TIMERS];
 static int forks;
 
 /*
- * Starts three timers with equal times, which run in the order of their starts. Starts one
- * again for a later time, one that repeats, and one that is far from due.
+ * Starts six timers. Three have equal times, and run in the order of their starts. One is started
+ * again for a later time. One repeats. One is far from due.
  */
 static void start_timers(void)
 {

@@ -144,8 +144,8 @@ void edges_stale(void)
 }
 
 /*
- * Ends loops as programs usually do at their exit: the default loop and a loop of its own, each
- * twice.
+ * Ends the default loop and another loop, each twice, in the way in which programs usually end
+ * their loops at exit.
  */
 void edges_shutdown(void)
 {
@@ -274,8 +274,8 @@ void edges_past(void)
 }
 
 /*
- * The loop's first handle is valid, and libuv looks at no other. A program that is about to end may
- * have freed the memory of its other handles.
+ * uv_loop_close() of libuv looks only at the loop's first handle, which is valid here. The library
+ * must not read the other handles either: a program that is about to end may have freed them.
  */
 void edges_freed(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor of two threads, which run due timeouts in turn. It passes them on by relaxed atomics,
- * like code that ThreadSanitizer does not see. So any order comes from the library.
+ * An executor of two threads, which run due timeouts in turn. The executor passes the timeouts on
+ * by relaxed atomics, like code that ThreadSanitizer does not see. So any order comes from the
+ * library.
  */
 #ifndef POOL_H
 #define POOL_H

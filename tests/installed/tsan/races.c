@@ -3,7 +3,7 @@
  * Races of a program in its own callbacks. ThreadSanitizer must report each. The library reports
  * its ordering edges to ThreadSanitizer, but must not hide these races.
  *
- * usage: races SCENE; the report names the function of that name.
+ * usage: races SCENE; ThreadSanitizer's report names the function that has the scene's name.
  */
 #include "pool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shared by the programs of this folder. They stand for a user's program. They are compiled with
- * -fsanitize=thread, and linked to the installed library, which is not.
+ * -fsanitize=thread. The installed library, to which they are linked, is not.
  *
  * In a scene, two threads access plain memory, and only the library orders their accesses. All
  * other waits are for a step: a relaxed atomic, which orders no memory. Threads and engines must

@@ -31,8 +31,8 @@ static struct tw_engine *engines[2];
 static int made[2], freed;
 
 /*
- * A user's allocator, whose memory the library must zero. A thread that sees an engine too early
- * therefore races with the zeroing.
+ * Stands for a user's allocator, whose memory the library must zero. So a thread that reads an
+ * engine too early races with the zeroing.
  */
 static struct tw_allocator plain_allocator;
 

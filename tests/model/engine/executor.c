@@ -8,7 +8,7 @@
  * - word_again(), which makes a rejected timeout pending again, changes the state word without
  *   checking the state, or overlooks that a chain was cancelled;
  * - twi_due_again() does not wake a thread that waits in cancel_wait;
- * - that waiter takes a timeout that is pending again for one that has ended;
+ * - a thread that waits in cancel_wait treats a timeout that is pending again as ended;
  * - twi_due_again() inserts the timeout into the wheel before it calls word_again();
  * - twi_handover_push() pushes without release, or twi_handover_take() takes without acquire.
  */
@@ -136,7 +136,7 @@ static void cancel(void)
 }
 
 /*
- * Waits for the cancel. The executor rejects the timeout, so its callback never runs, and the wait
+ * Cancels and waits. The executor rejects the timeout, so its callback never runs, and the wait
  * must end with a cancel.
  */
 static void cancel_wait(void)
@@ -189,7 +189,7 @@ static void cancelled(void)
 
 /*
  * Checks that, after a successful reschedule, the executor gets the timeout only at its new
- * deadline. Without a reschedule, the next tick passes it to the executor again.
+ * deadline. Without one, the worker passes the timeout to the executor again at the next tick.
  */
 static void moved(void)
 {

@@ -84,7 +84,7 @@ static void schedule(void)
 
 /*
  * Schedules the timeout that completes the last unit that may wait, unless the worker has taken
- * entries meanwhile. The deadline is never, so only the count of units can wake the worker.
+ * entries meanwhile. The deadline is TW_NEVER, so only the count of units can wake the worker.
  */
 static void schedule_last_unit(void)
 {
@@ -139,8 +139,8 @@ static void stop(void)
 
 /*
  * Waits until the worker has done its work, although no thread is left to wake it. If the worker
- * did not see a push's link, it looks again after a millisecond. So this waits for a few such
- * looks.
+ * did not see a push's link, it looks again after a millisecond. So this function allows time for a
+ * few such looks.
  */
 static void pending_await(int64_t count)
 {

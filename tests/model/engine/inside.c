@@ -51,8 +51,8 @@ static void turn_other(void)
 }
 
 /*
- * Opens the other engine, with a timeout in its wheel that is due. The next turn of that engine runs
- * the timeout's callback.
+ * Opens the other engine, with a timeout in its wheel that is due. The next turn of that engine
+ * runs the timeout's callback.
  */
 static void open_other(void)
 {

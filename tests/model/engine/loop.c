@@ -67,8 +67,8 @@ static void loop_run(void)
 			return;
 		}
 		/*
-		 * Between polls the owner's timeouts use the short path, even with deadlines in the
-		 * past.
+		 * Between polls no deadline counts as due in the present turn (direct.h), not even
+		 * one in the past.
 		 */
 		MODEL_CHECK(world.worker->direct_from_ns == INT64_MIN);
 	}
@@ -98,7 +98,7 @@ static void schedule_other(void)
 	MODEL_CHECK(tw_schedule_at(world.engine, WORLD_DUE_NS, &probe_kind, &two, NULL) == 0);
 }
 
-/* Schedules a timeout whose deadline is never, so this push wakes no thread whenever it comes. */
+/* Schedules a timeout with the deadline TW_NEVER. Its push wakes no thread. */
 static void schedule_never(void)
 {
 	MODEL_CHECK(tw_schedule_at(world.engine, TW_NEVER, &probe_kind, &two, NULL) == 0);
@@ -137,7 +137,7 @@ static void stop(void)
 	MODEL_CHECK(tw_engine_stop(world.engine, probe_hand_back, NULL, TW_NEVER) == 0);
 }
 
-/* A time longer than a loop waits before it looks again at a push that was not linked. */
+/* This time is longer than a loop waits before it looks again at a push that was not linked. */
 enum { A_WHILE_NS = 10000000 };
 
 /* Checks that the loop has done its work without another wake-up, and does not poll any more. */
@@ -202,7 +202,7 @@ static void bracket_or_busy(void)
 
 /*
  * Polls without a bracket around the poll, so the poll is a bracket of its own. The stop may have
- * to wait for it.
+ * to wait for this poll.
  */
 static void poll_beside_stop(void)
 {

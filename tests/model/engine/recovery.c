@@ -3,11 +3,12 @@
  * What a forked child finds in memory (E70). If the state word says that a timeout is pending, its
  * fields must belong to its generation, and its caller must have the handle. This must hold for
  * each code path that creates a timeout. If a slab is in the table of slabs, its header must be
- * initialised. So must the header of each memory block in a wheel's list of blocks (wheel/chunk.h).
+ * initialised. The header of each memory block in a wheel's list of blocks (wheel/chunk.h) must be
+ * initialised, too.
  *
  * The model has no fork. Instead one thread reads the memory with acquire loads, at any moment. A
- * child's copy of the memory shows it the same (thread/fork.h). recovery_taken is about the threads
- * of the child.
+ * child's copy of the memory holds the values that such loads return (thread/fork.h). The harness
+ * recovery_taken is about the threads of the child.
  *
  * Seen to fail with these defects:
  * - twi_node_begin() stores the new generation and the pending state in one step, before the

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sections and grace periods of thread/rcu.c (E10, E160). All other harnesses have sections of
- * the model instead. This file compiles thread/rcu.c once more, under other names, with two
- * readers in a block.
+ * the model instead. This file compiles thread/rcu.c once more, under other names, with two readers
+ * in a block.
  *
  * A writer hides an object, waits for a grace period, and destroys the object. A thread that finds
- * the object inside a section must be done with it before. An access that is not ordered with the
- * destruction is a race, which the model reports.
+ * the object inside a section must have finished with it before the writer destroys it. An access
+ * that is not ordered with the destruction is a race, which the model reports.
  *
  * Seen to fail with these defects:
  * - twi_rcu_synchronize() makes no barrier, or does not look at a reader, or at a word of `shared`;
- * - the begin of a section has no barrier, or has it before its store;
+ * - the beginning of a section has no barrier, or has it before its store;
  * - a nested leave ends the section;
  * - twi_rcu_leave(), twi_rcu_leave_shared() or reader_give() stores relaxed;
- * - the begin of a section stores relaxed;
+ * - the beginning of a section stores relaxed;
  * - reader_wait() or shared_wait() loads relaxed;
  * - a reader is given back or taken by a relaxed access; the list of blocks grows by one.
  */
 #include "thread/barrier.h"
 
-/* In the model a barrier may fail. The library then ends the process, so here it is made again. */
+/*
+ * In the model a barrier may fail. The library then ends the process, so this file makes the
+ * barrier again.
+ */
 static bool barrier_once_more(void)
 {
 	while (!twi_barrier_all())
@@ -100,7 +103,7 @@ static void fenced_open(void)
 	exit_key_made = true;
 }
 
-/* Opens so that no thread gets a reader. Its sections then count in `shared`. */
+/* Opens so that no thread gets a reader. The sections of all threads then count in `shared`. */
 static void shared_open(void)
 {
 	sections_light = true;
@@ -161,7 +164,7 @@ static void reader_ends(void)
 
 static void writer(void)
 {
-	/* RELAXED: the grace period shows it to later sections. */
+	/* RELAXED: the grace period makes this store visible to later sections. */
 	twi_store_relaxed(&hidden, true);
 	sections_synchronize();
 	object = -1;

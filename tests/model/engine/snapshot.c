@@ -11,7 +11,7 @@
  *   ticket;
  * - a thread that gives up does not withdraw its request;
  * - a thread that gives up does not wait for an answer that the worker has begun;
- * - a thread that waits until another one has its answer is not notified.
+ * - a thread waits until another thread has its answer, and is not notified.
  */
 #include "turn/snapshot.h"
 #include "thread/futex.h"

@@ -5,9 +5,9 @@
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() waits for no grace period after it sets `sweeping`;
- * - it waits for that grace period before it sets `sweeping`, but not after;
- * - it waits for no grace period before it stores STOPPED;
- * - it does not set `sweeping`;
+ * - twi_worker_finish() waits for that grace period before it sets `sweeping`, but not after;
+ * - twi_worker_finish() waits for no grace period before it stores STOPPED;
+ * - twi_worker_finish() does not set `sweeping`;
  * - engine_close() changes the engine's state relaxed;
  * - twi_worker_finish() stores STOPPED relaxed;
  * - stop, destroy or tw_engine_state loads the engine's state relaxed;
@@ -118,7 +118,10 @@ static void schedule_kept(void)
 	MODEL_CHECK(tw_engine_destroy(world.engine) == 0);
 }
 
-/* Begins a stop that does not wait. A thread that finds the engine closed continues from there. */
+/*
+ * Begins a stop that does not wait. The engine is closed then, and the harness's worker finishes
+ * it.
+ */
 static void open_stopping(void)
 {
 	open_filled();
@@ -141,7 +144,10 @@ static void destroy_if_ended(void)
 	destroyed_already = result == 0;
 }
 
-/* Waits until the worker has stopped. If its barrier fails, it waits a moment and tries again. */
+/*
+ * Waits until the worker has stopped. If the worker's barrier fails, the worker sleeps for a short
+ * time. So this function waits for a tick and looks again, up to LOOKS times.
+ */
 static void await_stopped(void)
 {
 	static _Atomic uint32_t never;

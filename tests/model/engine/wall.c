@@ -124,7 +124,10 @@ static int64_t system_wall(struct tw_clock *clock)
 	return twi_load_seq_cst(&system_wall_ns);
 }
 
-/* The time is virtual, and the wall clock is the system's. */
+/*
+ * Opens an engine with a virtual clock, whose wall clock stands for the system's. This clock does
+ * not report its steps, so the library starts the watch.
+ */
 static void open_watched(void)
 {
 	open_starting();

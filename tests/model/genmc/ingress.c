@@ -6,7 +6,7 @@
  *
  * Seen to fail with these defects:
  * - twi_mpsc_push_chain_mp() exchanges the head without release, or relaxed;
- * - it stores the link `next` relaxed;
+ * - twi_mpsc_push_chain_mp() stores the link `next` relaxed;
  * - twi_mpsc_take_sc() makes its first or its second load of `next` relaxed.
  *
  * This harness cannot test the third load, which follows the push of the stub, because it uses no

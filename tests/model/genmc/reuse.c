@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread uses a handle while the handle's node becomes another timeout (timeout/node.h). As
- * tw_timeout_get does, the thread reads first the fields, then the state word. Either the fields
- * belong to the handle's timeout, or the state word shows that this timeout is over (E4).
+ * A thread uses a handle while the handle's node becomes another timeout (timeout/node.h). Like
+ * tw_timeout_get, the thread reads first the fields, then the state word. Either the fields belong
+ * to the handle's timeout, or the state word shows that this timeout is over (E4).
  *
  * Seen to fail with these defects: `kind` or `arg` is stored relaxed; `kind` or `arg` is loaded
  * relaxed.

@@ -119,8 +119,8 @@ MODEL_HARNESS(batch_stale,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
 /*
- * In the next harness, two threads make a batch each in the shared lane. It has no ring, so each
- * batch pushes a chain.
+ * In the next harness, two threads make a batch each in the shared lane. This lane has no ring, so
+ * each batch pushes a chain.
  */
 
 static void share_lane(void)
@@ -326,7 +326,8 @@ static void cancelled_or_ran(void)
 }
 
 /*
- * Checks that one of the two calls has cancelled each timeout, and that only this call reports so.
+ * Checks that each timeout was cancelled by one of the two calls, and that only this call reports
+ * it.
  */
 static void cancelled_once(void)
 {
@@ -360,8 +361,8 @@ MODEL_HARNESS(batch_cancel_both,
 	      .preemptions = 2, .weak = 1, .random_runs = 1000);
 
 /*
- * In the next harness, two threads of the shared lane cancel timeouts in a ring. Both are counted
- * in the same counters.
+ * In the next harness, two threads of the shared lane cancel timeouts in a ring. Both cancels are
+ * counted in the same counters.
  */
 
 static void open_shared_cancels(void)

@@ -2,16 +2,18 @@
 /*
  * Races the worker's sleep against pushes without a fence. A lane is busy if the worker has taken
  * many entries from it at once. The producer of a busy lane pushes without a fence, and a barrier
- * by the sleeper replaces the fence. If the barrier fails, the sleep must be short. A thread that
- * is not woken sleeps for ever (E8). Other harnesses have a busy lane together with a stop (E10), a
- * flush (E13), a loop, or a second thread that gets the lane (E7).
+ * by the sleeper replaces the fence. If the barrier fails, the worker must sleep only for a short
+ * time. If a push does not wake the worker in a long sleep, the model reports a deadlock (E8).
+ * Other harnesses have a busy lane together with a stop (E10), a flush (E13), a loop, or a second
+ * thread that gets the lane (E7).
  *
  * Seen to fail with these defects:
  * - barrier_make() makes no barrier;
- * - the worker ignores that the barrier has failed, always or only in first_rest() of a loop;
+ * - the worker ignores that the barrier has failed; or only the owner of a loop does so, in
+ *   first_rest();
  * - twi_sleep_publish() makes the barrier before it publishes the sleep;
  * - twi_ring_raise() has no compiler fence after its store of the tail;
- * - it stores the tail relaxed;
+ * - twi_ring_raise() stores the tail relaxed;
  * - the exchange of the tail, for lanes that are not busy, is weaker than sequentially consistent;
  * - the sleeper's load of the tail (twi_ring_pushed) is weaker than sequentially consistent;
  * - a lane is marked busy by a relaxed store in the turn after the sleep is published;
@@ -36,7 +38,10 @@ enum { MANY = TWI_RING_ENTRIES - 1 };
 static struct probe one, two;
 static int told[MODEL_FIBERS];
 
-/* Makes the thread's lane busy, as the worker does when the lane has brought many entries. */
+/*
+ * Makes the thread's lane busy, as the worker does when it takes many entries from the lane at
+ * once.
+ */
 static void lane_busy(void)
 {
 	world.worker->unfenced = true;
@@ -206,16 +211,16 @@ MODEL_HARNESS(busy_begins,
 	      .finish = one_of_many_ran, .any_order = true, .preemptions = 1, .weak = 1,
 	      .random_runs = 500);
 /*
- * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows it
- * when it goes to sleep.
+ * This harness does the same, but the lane becomes busy one turn earlier, so the worker knows that
+ * the lane is busy when it goes to sleep.
  */
 MODEL_HARNESS(busy_began, .proves = "a lane that becomes busy before the sleep wakes the worker",
 	      .setup = open_many, .thread = {schedule_one}, .worker = world_work,
 	      .finish = one_of_many_ran, .preemptions = 1, .weak = 1, .random_runs = 500);
 
 /*
- * In the next harness, a lane becomes busy when it brings MANY entries at once, and stays busy. No
- * public call shows which lanes are busy, so the harness reads the lanes.
+ * In the next harness, a lane becomes busy when the worker takes MANY entries from it at once, and
+ * stays busy. No public call shows which lanes are busy, so the harness reads the lanes.
  */
 
 static void schedule_few(void)
@@ -322,8 +327,8 @@ static void cancel_last_unit(void)
 }
 
 /*
- * Checks that the worker does not sleep while TWI_UNITS_MAX units wait. If it has counted units as
- * seen, it has also taken their entries.
+ * Checks that the worker does not sleep while TWI_UNITS_MAX units wait. If the worker has counted
+ * units as seen, it has also taken their entries.
  */
 static void units_seen(const _Atomic uint64_t *count)
 {

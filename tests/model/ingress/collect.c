@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stale entries of rings (ingress/collect.c). A thread that cancels a timeout before it reaches the
- * wheel gets the node at once. So when the worker finds the old entry, the node may serve another
- * timeout: of this engine or of another one, in the ring or in the link queue, or one that was
- * rejected (E21). Each timeout must end once, at its own deadline, and each node must be freed
- * once.
+ * Stale entries of rings (ingress/collect.c). If a thread cancels a timeout before the timeout
+ * reaches the wheel, the thread gets the node at once. So when the worker finds the old entry, the
+ * node may serve another timeout: of this engine or of another one, in the ring or in the link
+ * queue, or one that was rejected (E21). Each timeout must end once, at its own deadline, and each
+ * node must be freed once.
  *
  * Seen to fail with these defects:
  * - twi_node_offer() stores the state word relaxed;
  * - twi_node_begin() makes the node pending in the step that gives it its generation;
  * - node_transfer() loads the state word relaxed;
- * - its swap is relaxed, is a load and a store, or is assumed to succeed;
- * - it does not check the node's engine, or does not check that the state is INIT;
+ * - the swap of node_transfer() is relaxed, is a load and a store, or is assumed to succeed;
+ * - node_transfer() does not check the node's engine, or does not check that the state is INIT;
  * - twi_lane_collect() gives a ring entry back to the producer before it reads the entry.
  */
 #include "world.h"
@@ -128,7 +128,7 @@ MODEL_HARNESS(collect_reborn,
 
 /*
  * Schedules `three` on the thread whose ring has the entry for `one`. Meanwhile another thread
- * cancels `one`, and puts its node into a lane of its own.
+ * cancels `one`, and puts the node of `one` into a lane of its own.
  */
 static void schedule_three(void)
 {

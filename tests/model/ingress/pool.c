@@ -75,7 +75,7 @@ static void pop_and_return(void)
 
 /*
  * Pops two entries and pushes the first, while the second is still taken. If a pop on another
- * thread does not compare the counter, it does not notice that the head has changed meanwhile
+ * thread does not compare the counter, that pop does not notice that the head has changed meanwhile
  * (ABA).
  */
 static void pop_two_return_first(void)

@@ -5,14 +5,15 @@
  * close that waits for callbacks, serial numbers, and claims of a file (E101 to E108).
  *
  * The threads make the same steps as src/durable, in the same order. The timer's fields are
- * ordinary memory, so the model reports a race if a step is unordered. There is no store; counters
- * stand for what it would hold.
+ * ordinary memory, so the model reports a race if a step is unordered. There is no store. Counters
+ * stand for the contents of a store.
  *
  * Seen to fail with these defects:
  * - twi_durable_swap() is without release, or without acquire (durable_move, durable_commit);
  * - twi_slot_take() puts a timer into `set->slots` without release, or twi_timer_find() loads it
  *   without acquire (durable_find);
- * - twi_stage_begin() clears the mark of a caller that waits by a load and a store (durable_urgent).
+ * - twi_stage_begin() clears the mark of a caller that waits by a load and a store
+ *   (durable_urgent).
  */
 #include "durable/file/claim.h"
 #include "durable/request.h"
@@ -320,8 +321,8 @@ static void sleep_for_work(void)
 }
 
 /*
- * Makes the I/O thread's steps while its commit window is open. It sleeps although a timer is
- * staged, until a caller waits.
+ * Makes the I/O thread's steps while its commit window is open. The thread sleeps although a timer
+ * is staged, until a caller waits.
  */
 static void sleep_for_window(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fresh timers: durable timers that only the entry of their serial knows (E109). Cancellers and the
- * I/O thread decide about one entry. Two threads fill one lane. An entry gets another serial while
- * a canceller still has the old one. The I/O thread sleeps.
+ * Fresh timers: durable timers to which only the entry of their serial points (E109). Cancellers
+ * and the I/O thread decide about one entry. In other harnesses two threads fill one lane, an entry
+ * gets another serial while a canceller still has the old one, or the I/O thread sleeps.
  *
  * The timers are ordinary memory, and the free of a timer writes to it. So the model reports a race
  * if two threads own a timer, or if an owner does not see what the scheduler wrote.
@@ -200,7 +200,10 @@ static bool done[TIMERS];
 
 static void schedule_and_flush(unsigned which)
 {
-	/* With an old `serial_next` it may find no entry. Then it has no timer to flush. */
+	/*
+	 * A thread that reads an old `serial_next` may find no entry. Then it has no timer to
+	 * flush.
+	 */
 	done[which] = schedule(which);
 	if (!done[which])
 		return;

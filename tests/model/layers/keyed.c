@@ -206,8 +206,8 @@ static void get(void)
 }
 
 /*
- * Reads deadline and argument, which must belong to the same entry. The first entry's deadline is
- * never, the second entry's is soon.
+ * Reads deadline and argument, which must belong to the same entry. The first entry has the
+ * deadline TW_NEVER, the second one a near deadline.
  */
 static void get_deadline(void)
 {
@@ -242,8 +242,8 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 }
 
 /*
- * Opens without the reclaimer's claim. No thread has it, so a destroy has to make the reclaimer's
- * turn itself.
+ * Opens without the reclaimer's claim. No thread has the claim, so a destroy has to make the
+ * reclaimer's turn itself.
  */
 static void open_working_alone(void)
 {

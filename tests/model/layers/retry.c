@@ -244,7 +244,7 @@ static void both_links(void)
 
 /*
  * Checks the end of the task. If the completion came too late, the task was stopped after one
- * attempt. If it came in time, there was another attempt, and the task ended as done.
+ * attempt. If the completion came in time, there was another attempt, and the task ended as done.
  */
 static void completed_as_told(void)
 {
@@ -269,8 +269,8 @@ static void completed_or_cancelled(void)
 }
 
 /*
- * Checks the second task. It needs the place of the first, which is dropped for it. It is rejected
- * if the first task's attempt is running.
+ * Checks the second task. It needs the first task's place, so the queue drops the first task. While
+ * an attempt of the first task runs, the second task is rejected.
  */
 static void second_as_told(void)
 {

@@ -10,7 +10,10 @@
 enum { OBJECTS_MAX = 1 << 13, HEARD_MAX = 16 };
 #define UNSEEN UINT32_MAX
 
-/* A relaxed read of half a double swap. After a load fence, no older other half may be read. */
+/*
+ * A relaxed read of one half of a double swap. After a load fence, the fiber may not read an older
+ * value of the other half.
+ */
 struct heard {
 	struct atomic_object *half;
 	uint64_t pair;
@@ -175,7 +178,7 @@ static void store_see(struct store *store)
 
 /*
  * Called when the fiber has acquired one half of a double swap. The two halves are one store, so
- * the fiber must not read an older other half.
+ * the fiber must not read an older value of the other half.
  */
 static void pair_see(struct atomic_object *object, uint64_t pair)
 {
@@ -481,9 +484,9 @@ static void half_swap(struct atomic_object *half, bool equal, uint64_t desired)
 
 /*
  * Lists the stores of `half` that may be read together with the newest store of `other`, the newest
- * first. A double swap that would change nothing is a load. It reads both halves as of one moment,
- * so the newest store of `other` shows the earlier stores of `half`. But a store of `half` that is
- * not ordered before that newest store may not be visible yet.
+ * first. A double swap that would change nothing is a load, which reads both halves as of one
+ * moment. If the newest store of `other` publishes a store of `half`, the load reads that store or
+ * a newer one.
  */
 static unsigned half_answers(const struct atomic_object *half, const struct atomic_object *other,
 			     unsigned *ret_answer)

@@ -5,9 +5,10 @@
  * Each object keeps the last few stores of its modification order. A store has its value, its fiber
  * and time, the writes that it publishes, and the fibers that have seen it.
  *
- *   load    returns any store that coherence allows: none older than one that happened before, or
- *           that an access has read which happened before. Acquire takes over the writes that the
- *           store publishes; relaxed keeps them for an acquire fence.
+ *   load    returns the newest of the stores that happened before the load, or any newer store. If
+ *           an access that happened before the load has read a store, the load returns no older
+ *           one. Acquire takes over the writes that the store publishes; relaxed keeps them for
+ *           an acquire fence.
  *   store   is placed last in modification order, or before stores that nothing yet orders before
  *           it, but never between a read-modify-write and the store that it read. Release publishes
  *           all that came before; relaxed publishes what the last release fence covered.

@@ -6,10 +6,10 @@
  * between the beginning and the end of the call. A compiler may move accesses across that point,
  * but not across a compiler fence (atomic_signal_fence). So the call has two effects:
  *
- * - accesses before the thread's last compiler fence before its barrier come before all accesses of
- *   the caller after the call;
- * - accesses of the caller before the call come before all accesses of the thread after its first
- *   compiler fence after its barrier.
+ * - take the thread's last compiler fence before its barrier: the thread's accesses before this
+ *   fence come before all accesses of the caller after the call;
+ * - take the thread's first compiler fence after its barrier: the caller's accesses before the call
+ *   come before all accesses of the thread after this fence.
  *
  * This orders the caller with each thread, but no two other threads. A thread without such a fence
  * is not ordered. Without a barrier, a compiler fence orders nothing.

@@ -13,14 +13,14 @@
 enum {
 	CHOICES_MAX = 40000,
 	/*
-	 * In random runs, one out of this many points interrupts the fiber, and one out of this
-	 * many loads does not return the newest store.
+	 * In random runs, one out of ODDS_PREEMPT points interrupts the fiber, and one out of
+	 * ODDS_WEAK loads does not return the newest store.
 	 */
 	ODDS_PREEMPT = 12,
 	ODDS_WEAK = 6,
 	/*
-	 * Every second random run gives the fibers priorities. The priorities change at this many
-	 * of the first steps.
+	 * Every second random run gives the fibers priorities. The priorities change at
+	 * PRIORITY_CHANGES of the first PRIORITY_STEPS steps.
 	 */
 	PRIORITY_CHANGES = 3,
 	PRIORITY_STEPS = 200,
@@ -66,7 +66,7 @@ static unsigned random_below(unsigned count)
 
 /*
  * Returns the replayed choice for this place. A replay finds its choices by the numbers of their
- * places, so it does not matter which memory it already knows as contended.
+ * places. So it also works if the search has already learned which memory is contended.
  */
 static unsigned choice_repeat(unsigned count)
 {

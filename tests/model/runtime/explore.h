@@ -5,7 +5,7 @@
  * A run is a sequence of choices: which fiber continues, which value a load returns, where a store
  * is placed. The exhaustive search is depth first. It replays a prefix of choices and takes the
  * first alternative at each later one, until it has used all alternatives. There are two bounds: on
- * preemptions (a fiber is interrupted that could have continued), and on weak answers of memory.
+ * preemptions (a fiber that could have continued is interrupted), and on weak answers of memory.
  * Random runs have no such bound.
  *
  * Another fiber may go first only at an access to contended memory, that is, memory which two
@@ -30,7 +30,8 @@ struct explore_bounds {
 void explore(const struct model_harness *harness, const struct explore_bounds *bounds);
 
 /*
- * Returns which of `count` fibers continues. If `preempts` is true, the first is the current one.
+ * Returns which of `count` fibers continues. If `preempts` is true, the first one in the list is
+ * the current fiber.
  */
 unsigned explore_schedule(struct fiber **list, unsigned count, bool preempts);
 /* Returns whether there is a choice at all at this point. */

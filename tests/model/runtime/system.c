@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces functions of libc (--wrap) and of thread/rcu.c. The linker prescribes the names and their
- * leading underscores.
+ * Replaces functions of libc (--wrap) and of thread/rcu.c. The linker prescribes the names and
+ * their leading underscores.
  *
  * During setup there is no other fiber, so every wait ends at once, as after its timeout. A futex
  * reads the newest value of its word and sleeps, in one step. It may return although no thread has

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The library's thread data, one copy per fiber. The library is built with twi_thread_self,
- * twi_timer_seen and twi_keyed_seen defined as calls of these functions. They are instrumented like
- * the library.
+ * twi_timer_seen and twi_keyed_seen defined as calls of the functions of this file. These functions
+ * are instrumented like the library.
  */
 #include "keyed/entry.h"
 #include "retry/task.h"

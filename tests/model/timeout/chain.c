@@ -2,8 +2,8 @@
 /*
  * Races the end of a run of a periodic timeout (a chain) against cancel, cancel_wait,
  * tw_timeout_get, a reschedule, the worker's sleep, and stop. Runs take place on the worker and in
- * an executor (E4, E8, E16, E22). A chain must end once, and as the return code of the call that
- * ended it says. Its two blocks (the node and the chain's own block) must be given back once.
+ * an executor (E4, E8, E16, E22). A chain must end once, and in the way that the return code of the
+ * ending call says. Its two blocks (the node and the chain's own block) must be given back once.
  *
  * A run writes ordinary memory: the probe, and the time of the next run in the chain's block. A
  * thread that ends the chain reads that memory. If the chain's last run does not happen before
@@ -108,7 +108,7 @@ static void open_due(void)
 	repeat(&hours, 0);
 }
 
-/* Does the same with a chain whose last run this is. */
+/* Does the same with a chain that has only this run left. */
 static void open_last(void)
 {
 	open_world(NULL);
@@ -360,8 +360,8 @@ MODEL_HARNESS(chain_reschedule, .proves = "an earlier time that is set at a run'
 	      .finish = rescheduled_ran, .preemptions = 2, .weak = 0, .random_runs = 1000);
 
 /*
- * Checks the chain's runs. If the worker ran the chain in its first turn, it ran it again at the
- * new deadline.
+ * Checks the chain's runs. If the worker ran the chain in its first turn, the chain ran again at
+ * the new deadline.
  */
 static void moved_ran(void)
 {
@@ -538,7 +538,7 @@ static void open_reborn(void)
 
 /*
  * Cancels two timeouts in the ring, then schedules a chain. The chain takes the block that was
- * given back last as its own block, and the one given back before that as its node.
+ * given back last as its own block, and the block that was given back before it as its node.
  */
 static void reborn(void)
 {

@@ -4,9 +4,9 @@
  * keyed timeout, or the error code of a batch's item. It writes nothing there afterwards. If the
  * call fails, the old values stay there.
  *
- * The callback checks this. It reads the object that holds the handle through ordinary memory, and
- * then clears it, as a free would. So a handle that is written too late is a race, or a wrong
- * value.
+ * The callback checks this: it reads the object that holds the results, and then clears the object,
+ * as a free would. The object is ordinary memory. So a handle that is written too late is a race,
+ * or a wrong value.
  *
  * Seen to fail:
  * - An earlier library wrote the handle after the push. With it, all harnesses failed except
@@ -383,7 +383,7 @@ static void open_table(void)
 	MODEL_CHECK(tw_keyed_create(world.engine, &options, &table) == 0);
 }
 
-/* Opens with an entry under the key, which waits. */
+/* Opens with a waiting entry under the key. */
 static void open_key(void)
 {
 	open_table();
@@ -432,7 +432,10 @@ static void table_closed(void)
 	MODEL_CHECK(tw_keyed_destroy(table) == 0);
 }
 
-/* Checks that each accepted entry has ended once, and that the call wrote nothing after that. */
+/*
+ * Checks that each accepted entry has ended once. The hook has set `life` to 0. If it is not 0 now,
+ * the call that schedules wrote the life after the hook.
+ */
 static void keys_ended(int count)
 {
 	time_ends();

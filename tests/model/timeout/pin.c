@@ -9,7 +9,7 @@
  * - twi_worker_finish() does not call twi_pins_wait(), or calls it before the sweep or before the
  *   second grace period;
  * - quick_postpone() sets the pin after the swap, or never;
- * - it clears the pin relaxed, not at all, or before it counts;
+ * - quick_postpone() clears the pin relaxed, not at all, or before it counts;
  * - pin_wait() looks only once, or loads the pin relaxed;
  * - twi_pin_set() stores relaxed while the pin still holds an earlier engine;
  * - pair_swap() is without release;
@@ -118,8 +118,8 @@ static uint64_t counted(void)
 }
 
 /*
- * Destroys the engine and makes the next one, at the same address. Its counters must begin at zero
- * and stay there.
+ * Destroys the engine and makes the next one, at the same address. The new engine's counters must
+ * begin at zero and stay there.
  */
 static void destroy_and_make(void)
 {
@@ -156,8 +156,8 @@ static void cancel(void)
 }
 
 /*
- * Cancels as a callback does: the worker takes the timeout out of its own wheel. Then it finishes
- * the engine.
+ * Cancels like a callback: the worker takes the timeout out of its own wheel. Then it finishes the
+ * engine.
  */
 static void own_cancel_and_again(void)
 {

@@ -3,13 +3,17 @@
  * Races reschedule against expiry, cancel, transfer, stop, the worker's sleep, and itself. If a
  * reschedule reports success, its deadline holds. Each node is freed once (E1, E4, E8, E10, E16).
  *
- * Seen to fail with these defects: pair_swap() makes two stores, or is without release or acquire;
- * node_expire() expires a rescheduled timeout by a swap of the state word alone, or relaxed; cancel
- * pushes a node whose queued bit is set; node_refile() pushes a timeout that is still in ingress;
- * twi_node_reclaim() does not clear the queued bit, or clears it without acquire;
- * twi_lane_push_queued() reads the deadline in two steps, not at all, or without release;
- * node_transfer() makes its step relaxed; reschedule loads the state word relaxed; node_refile()
- * wakes the worker although it is not needed; own_change() makes two stores, or moves no node.
+ * Seen to fail with these defects:
+ * - pair_swap() makes two stores, or is without release or acquire;
+ * - node_expire() expires a rescheduled timeout by a swap of the state word alone, or relaxed;
+ * - cancel pushes a node whose queued bit is set;
+ * - node_refile() pushes a timeout that is still in ingress, or wakes the worker although no
+ *   wake-up is needed;
+ * - twi_node_reclaim() does not clear the queued bit, or clears it without acquire;
+ * - twi_lane_push_queued() reads the deadline in two steps, not at all, or without release;
+ * - node_transfer() makes its step relaxed;
+ * - reschedule loads the state word relaxed;
+ * - own_change() makes two stores, or moves no node.
  */
 #include "world.h"
 
@@ -120,7 +124,10 @@ static void later_or_expired(void)
 	MODEL_CHECK(probe_end(&one) == (done(0) ? TW_END_UNEXPIRED : TW_END_EXPIRED));
 }
 
-/* Does the same after another thread has cancelled, which must count in the timeout's engine. */
+/*
+ * Does the same for a harness with a cancel. If the cancel succeeded, the timeout must have ended
+ * as cancelled.
+ */
 static void later_expired_or_cancelled(void)
 {
 	if (one.outcome == TW_CANCEL_DONE)
@@ -211,8 +218,8 @@ static void open_far_checked(void)
 }
 
 /*
- * Reschedules as a callback of the worker does, between two turns. The second turn sees the state
- * that the first one has left.
+ * Reschedules like a callback of the worker, between two turns. The second turn sees the state that
+ * the first one has left.
  */
 static void own_later(void)
 {
@@ -228,7 +235,8 @@ static void never(void)
 
 /*
  * Checks that a timeout which is still scheduled has the deadline TW_NEVER, set by thread 1 (thread
- * 0 is the worker). Otherwise it has run, unless a cancel reported success.
+ * 0 is the worker). A timeout that is no longer scheduled has run, unless a cancel reported
+ * success.
  */
 static void where_told(void)
 {
@@ -298,7 +306,10 @@ MODEL_HARNESS(reschedule_last_turn, .proves = "a turn files by the last of two d
 	      .setup = open_far, .thread = {not_yet, at_once_after, turn}, .finish = last_counts,
 	      .preemptions = 1, .weak = 1, .random_runs = 500);
 
-/* Below, a reschedule in ingress pushes no second entry, so only the transfer frees the node. */
+/*
+ * Below, a reschedule of a timeout in ingress pushes no second entry, so only the transfer frees
+ * the node.
+ */
 
 static void two_blocks(void)
 {
@@ -423,7 +434,10 @@ static void other_untouched(void)
 
 	if (two.handle.node != NULL)
 		MODEL_CHECK(tw_timeout_get(two.handle, &seen) == 0 && seen.deadline_ns == SOON_NS);
-	/* If the reschedule has pushed the node, the queue has it. Otherwise `two` gets it. */
+	/*
+	 * If the reschedule has pushed the node, the node is in the queue. Otherwise `two` gets the
+	 * node.
+	 */
 	if (two.handle.node != NULL && !done(0))
 		MODEL_CHECK(two.handle.node == one.handle.node);
 	world_close();
@@ -529,7 +543,10 @@ static void ran_by_itself(void)
 	MODEL_CHECK(probe_end(&one) == TW_END_EXPIRED);
 }
 
-/* Checks that the timeout ran, or has the deadline LATER_NS because that reschedule came last. */
+/*
+ * Checks that the timeout ran, or has the deadline LATER_NS because the reschedule to LATER_NS came
+ * last.
+ */
 static void ran_or_is_later(void)
 {
 	struct tw_timeout seen = {.size = sizeof seen};
@@ -550,7 +567,7 @@ static void open_ingress_starting(void)
 
 /*
  * Opens with a timeout that needs the worker in ten ticks. A slightly earlier deadline does not
- * wake it.
+ * wake the worker.
  */
 static void open_ten_ticks(void)
 {
@@ -560,7 +577,8 @@ static void open_ten_ticks(void)
 }
 
 /*
- * Opens with a worker that sleeps until `two` is due. A later deadline of `one` need not wake it.
+ * Opens with a worker that sleeps until `two` is due. A later deadline of `one` need not wake the
+ * worker.
  */
 static void open_asleep(void)
 {

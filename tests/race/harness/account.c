@@ -23,7 +23,7 @@ static uint32_t slab_count(void)
 }
 
 /*
- * Returns how many blocks were carved. The first block of the slab is its head, and does not count.
+ * Returns how many blocks were carved. The first block of a slab is its head, which does not count.
  */
 static uint64_t carved_of(const struct twi_slab *slab)
 {

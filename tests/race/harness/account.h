@@ -11,8 +11,8 @@
 enum { ACCOUNT_EXIT_CODE = 65 };
 
 /*
- * Makes this process check the account when it exits. So does a child that it forks after this
- * call.
+ * Makes this process check the account when it exits. A child that it forks after this call makes
+ * the check, too.
  */
 void account_begin(void);
 

@@ -41,7 +41,7 @@ static void words_check(struct cell *cell)
 
 /*
  * Records one of two steps, the end or the finaliser's run, which may come in either order. Checks
- * that both have the same reason. The last of them poisons the cell.
+ * that both have the same reason. The second of the two steps poisons the cell.
  */
 static void cell_leave(struct cell *cell, enum tw_end how)
 {

@@ -5,7 +5,7 @@
  * is used again later. An access after the end damages the poison, or ends a later use of the cell.
  *
  * Ownership: a free cell belongs to its producer. A cell in use belongs to the thread that ends it
- * and to its finaliser. The last of them poisons it and frees it.
+ * and to its finaliser. The later of these two poisons and frees the cell.
  */
 #ifndef RACE_CELL_H
 #define RACE_CELL_H

@@ -55,8 +55,8 @@ struct race_line {
 void race_line_wait(struct race_line *line, uint64_t round);
 
 /*
- * Ends the program with exit code 1 if it still runs after this many seconds, because it then
- * hangs.
+ * Ends the program with exit code 1 if it still runs after this many seconds, because such a
+ * program hangs.
  */
 void race_watchdog(unsigned seconds);
 
@@ -67,11 +67,11 @@ enum { RACE_ROUNDS = 10, RACE_ROUNDS_MOST = 1000 };
 
 /*
  * Runs rounds, seeded by the second argument. There are at least RACE_ROUNDS, and enough for the
- * number of operations that the first argument asks for (default: 0.2 M). If argument number
- * `seconds_at` is not 0, it bounds the time in seconds. In any case rounds continue, up to
+ * number of operations that the first argument asks for (default: 0.2 M). If `seconds_at` is not 0,
+ * the argument with this number bounds the time in seconds. In any case rounds continue, up to
  * RACE_ROUNDS_MOST, until all_seen() returns true. The outcome of a round is random, so no fixed
- * number of rounds is certain to show each outcome. Returns how many rounds ran. If they are at
- * least RACE_ROUNDS, all_seen() must hold.
+ * number of rounds is certain to show each outcome. Returns how many rounds ran. If at least
+ * RACE_ROUNDS rounds ran, all_seen() must hold.
  */
 uint64_t race_rounds(int argc, char **argv, int seconds_at, const _Atomic uint64_t *operations,
 		     void (*round_run)(uint64_t *random), bool (*all_seen)(void));

@@ -7,9 +7,10 @@
  * worker or in two executors.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, as its finaliser
- * and the outcomes of cancel and touch say. Or it returns -ESHUTDOWN, and the timeout never ends.
- * No callback runs before the least delay after the start or the last touch. If nothing is stopped,
- * all pending timeouts run by themselves after the factor is set to 0 for the last time.
+ * and the outcomes of cancel and touch say. Or the schedule returns -ESHUTDOWN, and the timeout
+ * never ends. No callback runs before the least delay after the start or the last touch. If nothing
+ * is stopped, all pending timeouts run by themselves after the factor is set to 0 for the last
+ * time.
  *
  * Seen to fail with this defect: a kind uses 0 instead of its least delay.
  */

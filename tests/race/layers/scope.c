@@ -6,18 +6,19 @@
  * the engine meanwhile. Callbacks run on the worker or in two executors.
  *
  * Allowed outcomes: a schedule returns 0, and then its timeout ends exactly once, with the end
- * reported to its finaliser. Or it returns -ESHUTDOWN, and the timeout never ends. A schedule that
- * begins after an end has returned gets -ESHUTDOWN. When an end that waits has returned on a thread
- * that is not the worker, no callback of the scope begins or runs. The ends and cancels report no
- * more cancels than there are cancelled timeouts. The other cancelled timeouts were cancelled by
- * their own schedule. Afterwards no scope has a member, and each can be destroyed.
+ * reported to its finaliser. Or the schedule returns -ESHUTDOWN, and the timeout never ends. A
+ * schedule that begins after an end has returned gets -ESHUTDOWN. When an end that waits has
+ * returned on a thread that is not the worker, no callback of the scope begins or runs. The ends
+ * and cancels report no more cancels than there are cancelled timeouts. The other cancelled
+ * timeouts were cancelled by their own schedule. Afterwards no scope has a member, and each can be
+ * destroyed.
  *
- * A callback writes ordinary memory, which a thread reads after its end with a wait. So
- * ThreadSanitizer checks the order between them too.
+ * A callback writes ordinary memory. A thread that has ended the scope and waited reads this
+ * memory. So ThreadSanitizer checks the order between them too.
  *
- * Seen to fail with these defects: scope_schedule() ignores that the scope was ended when it leaves
- * (in the build with delays only); tw_scope_end_wait does not wait for callbacks; a slot stays
- * claimed after a rejected schedule.
+ * Seen to fail with these defects: when scope_schedule() leaves the scope, it ignores that the
+ * scope was ended (in the build with delays only); tw_scope_end_wait does not wait for callbacks; a
+ * slot stays claimed after a rejected schedule.
  */
 #include "dues.h"
 #include "race.h"
@@ -137,7 +138,7 @@ static void set_schedule(struct set *set)
 
 /*
  * Reads the memory of a scope's callbacks. After an end with a wait, the thread must see everything
- * that they wrote.
+ * that the callbacks wrote.
  */
 static void set_read(struct set *set)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of all states that were found. Each is in it once, in the order in which they were
- * found.
+ * The table of all states that were found. It has each state once, in the order in which the search
+ * found them.
  */
 #ifndef PROTOCOL_TABLE_H
 #define PROTOCOL_TABLE_H
