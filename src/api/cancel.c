@@ -44,7 +44,7 @@
 
 /*
  * The fields that a cancel needs after its swap. The canceller copies them before the swap, because
- * after it the node may serve another timeout.
+ * after the swap the node may serve another timeout.
  */
 struct victim {
 	struct twi_node *node;
@@ -129,8 +129,8 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			lane_cancelled(worker, lane, thread, handle, TWI_WORD_WHEELED, false);
 		TWI_TEST_POINT("cancel:won");
 		/*
-		 * If QUEUED is set, the rescheduling thread pushes the node to the worker. A second
-		 * push would link the node twice.
+		 * If QUEUED is set, the thread that set it by a reschedule pushes the node to the
+		 * worker. A second push would link the node twice.
 		 */
 		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
 			twi_lane_push_cancelled(worker, lane, victim->node);
@@ -200,8 +200,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 
 /*
  * Does the work that follows when the worker's own thread has cancelled a timeout in its wheel.
- * `sweeping`: the engine is being stopped; then this only counts the cancel, and stop's sweep frees
- * the node. `fresh`: cancel_is_short was true.
+ * `sweeping`: the engine is being stopped. Then this function only counts the cancel, and stop's
+ * sweep frees the node. `fresh`: cancel_is_short was true.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
@@ -495,8 +495,8 @@ int tw_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return twi_misuse_handle(handle);
 	/*
-	 * A thread whose wheel_of is set is attached and not in a forked child, so neither must be
-	 * checked.
+	 * A thread whose wheel_of is set is attached and not in a forked child. So this path needs
+	 * no check for either.
 	 */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_cancel(handle);

@@ -122,8 +122,8 @@ static int run_check(const struct tw_engine *engine, int64_t until_ns)
 }
 
 /*
- * Runs the timeouts that are due at the clock's present time. Returns the time when the next one is
- * due, or an error.
+ * Runs the timeouts that are due at the clock's present time. Returns the time when the next
+ * timeout is due, or an error.
  */
 static int64_t due_run(struct tw_engine *engine)
 {
