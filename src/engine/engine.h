@@ -175,13 +175,13 @@ bool twi_engine_owned(const struct tw_engine *engine);
  */
 bool twi_engine_inside(const struct tw_engine *engine);
 /*
- * api/engine.c: returns whether the engine has stopped or was never started. The engine must not be
- * a parent's.
+ * api/engine.c: returns whether the engine has stopped or was never started. In a forked child, the
+ * engine must not be the parent's.
  */
 bool twi_engine_destroyable(const struct tw_engine *engine);
 /*
  * own.c: returns whether the calling thread `thread` owns the engine of an owner-only timeout. If
- * so, the thread remembers that engine (wheel_of).
+ * so, the function stores that engine's worker in the thread's wheel_of.
  */
 bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 

@@ -81,7 +81,10 @@ static uint64_t word_ended(uint64_t word)
 {
 	uint64_t ended = twi_word_to(word, TWI_WORD_EXPIRED) & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
-	/* The timeout has a date. If its bit PERIODIC stayed, tw_cancel would report CANCELLED. */
+	/*
+	 * A chain that runs and gets here is a timeout with a date. If its bit PERIODIC stayed,
+	 * tw_cancel would report CANCELLED.
+	 */
 	return chain_runs(word) ? ended & ~TWI_WORD_PERIODIC : ended;
 }
 
@@ -125,7 +128,8 @@ static void finaliser_run(const struct recovery *recovery, const struct tw_kind 
 	};
 
 	/*
-	 * The finaliser runs as in a hand-back: it must not stop the engine, which is not open yet.
+	 * The finaliser runs inside a struct twi_run, as in a hand-back, so that a destroy of the
+	 * engine is rejected in it: the engine is not open yet.
 	 */
 	recovery->thread->run = &run;
 	kind->finaliser(arg, TW_END_UNEXPIRED);
@@ -167,8 +171,8 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 }
 
 /*
- * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls are still
- * rejected.
+ * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls on the engine
+ * are still rejected until engine_open.
  */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel,
 					      struct twi_wall *wall)

@@ -27,7 +27,7 @@ static void start_failed(void *argument)
 
 	TWI_TEST_POINT("start:failed");
 	/*
-	 * E12: if the swap fails, a stop has closed the engine meanwhile. The stop's callers must
+	 * E12: if the swap fails, a stop has closed the engine meanwhile. The callers of stop must
 	 * learn that there will be no worker to finish the engine.
 	 */
 	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {
