@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and destroys groups. A create makes all engines, or none if one fails. */
+/* Creates and destroys groups. A create makes all engines. If one fails, it undoes the others. */
 #include "group/group.h"
 
 #include "base/atomic.h"

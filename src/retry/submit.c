@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
- * then on any thread may take the task. All steps that can reject it come before. If an old task is
- * dropped to free a place, the old task's hook runs afterwards.
+ * then on any thread may take the task. All steps that can reject the task come before. If an old
+ * task is dropped to free a place, the old task's hook runs afterwards.
  *
  * If stop hands the timer back meanwhile, the timer's finaliser sets the flag gone. The submit
  * finds the flag in its last step, and fails as if it had been called after the stop.
@@ -149,8 +149,9 @@ static int task_make(const struct order *order, struct twi_task **ret_task)
 }
 
 /*
- * Takes a free place, or the place of the oldest task. A task that ends at this moment may hide its
- * place from both the first look and the search, so there must be a second look.
+ * Takes a free place, or the place of the oldest task. If a task ends at this moment, the first
+ * look may come before its place is free, and the search may come after its end and find no task.
+ * So there must be a second look at the free places.
  */
 static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 {
