@@ -25,7 +25,7 @@ static inline struct twi_scope_slot *slot_at(struct tw_scope *scope, uint64_t at
 
 /*
  * Reads a slot that other threads may change. The halves may come from two handles. Even then the
- * node is that of some timeout. Only a swap may rely on both halves.
+ * node is that of some timeout. Only a swap shows whether both halves belong together.
  */
 static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 {
@@ -99,7 +99,10 @@ static bool chunk_make(struct tw_scope *scope, unsigned number)
 	size_t bytes = twi_chunk_slots(number) * sizeof(struct twi_scope_slot);
 	struct twi_scope_slot *chunk, *seen = NULL;
 
-	/* E141: acquires another thread's chunk, which is published again with `used`. */
+	/*
+	 * E141: acquires another thread's chunk, because this thread publishes it again with
+	 * `used`.
+	 */
 	if (twi_load_acquire(&scope->chunk[number]) != NULL)
 		return true;
 	chunk = twi_allocate_zeroed(scope->allocator, bytes, TWI_CACHE_LINE);
@@ -162,9 +165,9 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 }
 
 /*
- * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
- * next schedule begin with the new slots, or with the first slot. Returns false if slots are needed
- * and there is no memory, or the scope has its largest size.
+ * Begins a new pass over the slots. Called when a schedule has looked at the last slot. The next
+ * look is at the first of the new slots or, if there are none, at the first slot of all. Returns
+ * false if slots are needed and there is no memory, or if the scope has its largest size.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {
