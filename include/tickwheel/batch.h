@@ -56,8 +56,8 @@ struct tw_item {
  * Returns: how many were scheduled, 0 or more; -EINVAL (engine or `items` NULL, no item); -ERANGE
  *   (more than TW_BATCH_MAX); -ECHILD. With one of these codes nothing is scheduled or written.
  *   Otherwise the call writes the results of each item, if the arrays are not NULL.
- *   `ret_handles[i]` is its handle, or a handle of zeros. `ret_errors[i]` is 0 or the code that
- *   tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN
+ *   `ret_handles[i]` is the item's handle, or a handle of zeros. `ret_errors[i]` is 0 or the code
+ *   that tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN
  *   (limit); -ENOMEM; -ESHUTDOWN; -EPERM (a kind that only the owner may use); the code that
  *   creating the worker's thread returned.
  * Since: 0.1.0.

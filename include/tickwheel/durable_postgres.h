@@ -39,8 +39,8 @@ struct tw_durable_postgres_options {
 	uint64_t flags;
 	/** The address for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. libpq
 	 * does authentication and TLS. Without `sslmode=verify-full` an attacker between the
-	 * process and the server can pose as the server, and
-	 * `notice` gets a warning once if the server is not on this machine. */
+	 * process and the server can pose as the server. If the server is not on this machine,
+	 * `notice` then gets a warning once. */
 	const char *address;
 	/** The schema with the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default
 	 * "tickwheel". */
@@ -115,9 +115,10 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  * nothing if the schema has this version, or a later one that serves this library.
  *
  * Processes of the earlier version may run meanwhile, hold timers, and go on afterwards. They wait
- * for the upgrade for about a second at most. Each of them that ends must start again with this
+ * for the upgrade for about a second at most. If one of them ends, it must start again with this
  * version. An upgrade needs the role that owns the schema, and a connection that is direct or
- * through a pooler in session mode. It waits for all transactions of the database that are older.
+ * through a pooler in session mode. The upgrade waits until all transactions of the database that
+ * began before it have ended.
  *
  * Units: none.
  * Threads: any, but only one at a time for each connection.

@@ -27,8 +27,8 @@ struct tw_engine;
  *
  * The timeout never runs before the wall clock shows the date: the worker compares the two just
  * before the run. If the wall clock is set forward beyond the date, the timeout runs at once. If
- * the wall clock is set back, the timeout waits until it shows the date again. A run that has begun
- * is not repeated.
+ * the wall clock is set back, the timeout waits until the clock shows the date again. A run that
+ * has begun is not repeated.
  *
  * The first timeout with a date on an engine creates two things, which stay until
  * tw_engine_destroy. One is a timer descriptor of the kernel, which becomes readable when the wall
