@@ -115,9 +115,9 @@ struct tw_due {
  * means `count`). For each accepted item, the program must call tw_due_run exactly once, in any
  * thread, including this one. The option `rejection` decides what happens to the other items; by
  * default they run on the worker. No other timeout of the engine expires until the hook returns. So
- * it must return, must not wait for anything that needs the worker, and must not end the worker's
- * thread. It may call everything that a callback may (docs/executors.md). For the timeouts in
- * `due`, cancel and reschedule report that their callbacks run.
+ * the hook must return, must not wait for anything that needs the worker, and must not end the
+ * worker's thread. It may call everything that a callback may (docs/executors.md). For the timeouts
+ * in `due`, cancel and reschedule report that their callbacks run.
  */
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
@@ -232,8 +232,8 @@ struct tw_options {
 	 * The clock, which must outlive the engine. NULL: the time of CLOCK_MONOTONIC. If a tick is
 	 * 100 us or longer, the engine reads this time from the processor's time stamp counter,
 	 * provided that the counter can be trusted. Such a reading may be up to 8 us behind
-	 * CLOCK_MONOTONIC, but never ahead of it. So no timeout is early by CLOCK_MONOTONIC, but
-	 * see tw_engine_now. Default NULL.
+	 * CLOCK_MONOTONIC, but never ahead of it. tw_schedule adds this lag to each delay. So no
+	 * timeout is early by CLOCK_MONOTONIC, but see tw_engine_now. Default NULL.
 	 */
 	struct tw_clock *clock;
 	/** The dispatch hook, which hands due timeouts to an executor. NULL: callbacks run on the
@@ -249,8 +249,8 @@ struct tw_options {
 	 * How long before a deadline the worker spins instead of sleeping, in nanoseconds; at most
 	 * 1 ms. Spinning takes the system's oversleep out of the lateness, but occupies a processor
 	 * for that time. Not allowed with SCHED_FIFO or SCHED_RR on a single CPU, because the
-	 * spinning worker would keep the producers from it. Useless with a virtual clock. Default
-	 * 0: sleeps.
+	 * spinning worker would keep the producers from this CPU. Useless with a virtual clock.
+	 * Default 0: sleeps.
 	 */
 	uint64_t spin_ns;
 	/**
@@ -404,8 +404,8 @@ TW_API TW_CHECKED int tw_engine_create(const struct tw_options *options,
  * Returns: 0 (also if the worker runs or is being created already); -ENOMEM (no resources for the
  *   thread); -EPERM (the scheduling class is rejected); -EINVAL (NULL, CPU set); the error that a
  *   thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. If the thread cannot be created,
- *   the engine is as before, and start may be tried again. In loop mode there is no thread to
- *   create, so the call returns 0, -ESHUTDOWN, -EINVAL or -ECHILD.
+ *   the state is TW_ENGINE_STALLED, and start may be tried again. In loop mode there is no thread
+ *   to create, so the call returns 0, -ESHUTDOWN, -EINVAL or -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
