@@ -58,7 +58,7 @@ struct victim {
  * Does the work that follows a successful swap, unless the timeout was in the calling thread's own
  * wheel. `state`: the state before the swap. `quick`: the timeout was in a ring, the lane is the
  * thread's own, the stock has space, and the engine has no limit. Returns the number of this cancel
- * in its lane, or 0 if it leaves the worker no work.
+ * in its lane, or 0 if the cancel leaves the worker no work.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, struct twi_lane *lane,
 						 struct twi_thread *thread, struct tw_handle handle,
@@ -150,8 +150,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	bool won;
 
 	/*
-	 * Fetches the cache line for writing. Otherwise the reads below would fetch it, and the
-	 * swap would fetch it again.
+	 * Fetches the node's cache line for writing. Otherwise the reads below would fetch it for
+	 * reading only, and the swap would fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
 	/* E10: stop does not let the engine be freed until the RCU section ends. */
@@ -369,7 +369,10 @@ static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *
 	return TW_CANCEL_DONE;
 }
 
-/* Cancels a timeout on a thread whose wheel_of is set, by the general path. */
+/*
+ * Cancels a timeout on a thread whose wheel_of is set: by own_cancel if possible, otherwise by
+ * lane_cancel.
+ */
 static TWI_NOINLINE int local_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
 	struct victim victim;

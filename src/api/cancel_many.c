@@ -154,7 +154,7 @@ static inline uint32_t units_begun(uint64_t last, uint64_t count)
 			  (last - count + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS);
 }
 
-/* Hands the worker the nodes of a block that were cancelled in the wheel. */
+/* Passes to the worker the nodes of a block whose timeouts were cancelled in the wheel. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
 	uint64_t last = twi_lane_end_count_as(sweep->lane, &sweep->lane->cancelled_count, count);
@@ -196,7 +196,8 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 }
 
 /*
- * Returns whether the state word has this generation and state, and no mark bit except rescheduled.
+ * Returns whether the state word has this generation and state, and no other bit except
+ * RESCHEDULED.
  */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {

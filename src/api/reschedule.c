@@ -38,7 +38,7 @@
  * deadline, the owner files the node by that deadline or by its own. An entry that is filed too
  * early is harmless. If another thread sets a still earlier deadline, it sets the queued bit, and
  * reclaim files the node once more. So while the bit is clear and the worker is not between swap
- * and move, no entry is in a slot after its deadline.
+ * and move, no entry is in a slot that is later than its deadline.
  *
  * The counter. The count of reschedules is a field of the engine. After a swap the timeout may end
  * at once, and the engine may be stopped and freed before the rescheduler has counted. Therefore a
@@ -261,9 +261,9 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 }
 
 /*
- * Sets a deadline `delay_ns` from now by postpone, and stores it in *ret_deadline_ns. Must be
- * called inside an RCU section. If the timeout is pending there, its engine exists until the
- * section ends, so the engine's clock can be read.
+ * Calls postpone with the deadline `delay_ns` from now, and stores this deadline in
+ * *ret_deadline_ns. Must be called inside an RCU section. If the timeout is pending there, its
+ * engine exists until the section ends, so the engine's clock can be read.
  */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {

@@ -3,9 +3,10 @@
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
  * A new timeout begins in CANCELLED, a state in which no other thread touches it (timeout/word.h).
- * All steps that can reject the timeout come next. Then the producer writes its handle, offers it
- * (stores INIT or LINKED) and pushes it; these steps cannot fail. If the timeout is rejected, its
- * node returns to the stock in CANCELLED, so ring entries that still name it do no harm.
+ * All steps that can reject the timeout come next. Then the producer writes the timeout's handle,
+ * offers the timeout (stores INIT or LINKED) and pushes it; these steps cannot fail. If the timeout
+ * is rejected, its node returns to the stock in CANCELLED, so ring entries that still name it do no
+ * harm.
  *
  * The handle. Every path must write `*ret_handle` after the last step that can reject, and before
  * the node is offered. An earlier write would also happen in a call that fails. After the offer,
@@ -425,8 +426,8 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 }
 
 /*
- * Continues quick_schedule if its path is closed (quick_open). The thread's mark must be clear. An
- * engine whose timeouts run in order has only link queues.
+ * Continues quick_schedule if quick_open is false. The thread's mark must be clear. This path
+ * serves engines whose timeouts run in order, because their lanes use only link queues.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -531,8 +532,8 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 }
 
 /*
- * Serves the calls that the paths above do not: kind_quick is false for the kind, the deadline is
- * negative, or an argument is invalid.
+ * Serves the calls that the paths above do not serve: kind_quick is false for the kind, the
+ * deadline is negative, or an argument is invalid.
  */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,

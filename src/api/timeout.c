@@ -108,9 +108,9 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 }
 
 /*
- * Sets `seen->deadline_ns` to the time when the timeout's date comes, if the timeout waits for a
- * date of the wall clock. Returns false if the timeout has ended meanwhile, because the date may
- * then be another chain's.
+ * If the timeout waits for a date of the wall clock, sets `seen->deadline_ns` to the engine's time
+ * at that date. Returns false if the timeout has ended meanwhile, because the date may then be
+ * another chain's.
  */
 static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 {

@@ -3,18 +3,18 @@
  * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
  * The parent's threads may have been in the middle of a step, so everything that they shared is
- * replaced, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
+ * replaced: rings, queues, counters, park and wheel. Only the nodes stay. The timeouts are found in
  * the slabs (timeout/recovery.h). They are inserted directly into the new wheel, because no other
  * thread has it yet. The engine's start passes the wheel to the next worker (E12).
  *
  * The state word at the fork decides what happens to a timeout:
  *
- *     INIT, LINKED, WHEELED, OWNED   it was pending and stays pending
- *     DUE, RUNNING                   its run belongs to the parent: it has ended
- *     DUE, RUNNING; periodic         its run belongs to the parent: the next run is the child's
- *     DUE, RUNNING; with a date      its only run belongs to the parent: it has ended
- *     DUE, RUNNING; over             it was cancelled, or at its last run: it has ended
- *     CANCELLED, EXPIRED             it has ended: it is not visited
+ *     INIT, LINKED, WHEELED, OWNED   the timeout was pending, and stays pending
+ *     DUE, RUNNING                   the run is the parent's, so the timeout has ended
+ *     DUE, RUNNING; periodic         the run is the parent's, and the next run is the child's
+ *     DUE, RUNNING; with a date      the only run is the parent's, so the timeout has ended
+ *     DUE, RUNNING; over             cancelled, or in its last run: the timeout has ended
+ *     CANCELLED, EXPIRED             the timeout has ended, and is not visited
  *
  * The steps that can fail come first, so that a recovery that fails changes nothing.
  */
@@ -76,7 +76,7 @@ static bool node_goes_on(struct twi_node *node, uint64_t word)
 		twi_rule_mode(twi_chain_rule(twi_node_chain(node))) != TWI_RULE_WALL);
 }
 
-/* Returns the word of a timeout whose last run is the parent's. */
+/* Returns the new state word for a timeout whose last run is the parent's. */
 static uint64_t word_ended(uint64_t word)
 {
 	uint64_t ended = twi_word_to(word, TWI_WORD_EXPIRED) & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);

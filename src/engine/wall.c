@@ -2,8 +2,9 @@
 /*
  * The data that an engine needs for wall timeouts. The first wall timeout makes it (expiry/wall.h).
  *
- * Any thread may make the data, without a lock. It fills in everything and then publishes it by one
- * compare-and-swap. A thread that loses the race destroys its own copy, and uses the winner's.
+ * Any thread may make the data, without a lock. It fills in all fields, and then publishes the data
+ * by one compare-and-swap. A thread that loses the race destroys its own copy, and uses the
+ * winner's.
  *
  * The watch counts each step of the wall clock, and wakes the worker. Before `open` is set, the
  * watch only counts, because the worker may not exist yet or may be set up again. The thread that

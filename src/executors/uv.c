@@ -4,9 +4,8 @@
  *
  * It uses only the public headers, src/base and queue/handover.h. A worker pushes a batch and wakes
  * the loop. The loop's thread takes all batches, and gives each timeout to the work queue. The
- * threads of the work queue run the timeouts. When libuv reports on the loop's thread that a
- * timeout has run, the loop's thread counts it. When the last timeout of a batch is counted, the
- * batch is freed.
+ * threads of the work queue run the timeouts. libuv reports on the loop's thread that a timeout has
+ * run. Then this thread counts the timeout, and frees the batch after its last one.
  *
  * Other code may find a request and call uv_cancel, so that libuv returns the timeout without
  * running it. Then the loop's thread runs the timeout itself, because an accepted timeout must run.

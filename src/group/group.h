@@ -16,8 +16,8 @@
 #include <tickwheel/group.h>
 
 /*
- * A CPU with a number beyond this gets the engine with the CPU's number modulo the number of
- * engines.
+ * The size of the tables of CPUs. A CPU that is not in the tables gets the engine whose number is
+ * the CPU's number modulo the number of engines.
  */
 enum { TWI_GROUP_CPUS = CPU_SETSIZE };
 

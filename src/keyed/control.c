@@ -9,7 +9,8 @@
  * After a thread has found an entry in the table, another thread may replace the entry before the
  * first thread reads the state word. The key has had an entry all the time, so it must not be
  * reported as absent. The state word shows that the entry was replaced, and the thread looks the
- * key up again. A lookup must be wait-free, so it reports busy instead.
+ * key up again. Only tw_keyed_get does not, because it must be wait-free: it reports that the entry
+ * is busy.
  *
  * A reschedule moves the timer that the entry has at that moment. The entry may be replaced in
  * place after the call has read the timer's handle and before it moves the timer. Then the call
@@ -37,7 +38,9 @@ static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t li
 	return meant;
 }
 
-/* Returns the outcome for a key whose entry is dead. */
+/*
+ * Returns the outcome for a key whose entry is dead: `replaced` if another entry has replaced it.
+ */
 static int dead_outcome(uint64_t word, int replaced)
 {
 	return (word & TWI_KEYED_REPLACED) != 0 ? replaced : TW_KEYED_ABSENT;

@@ -222,8 +222,8 @@ void twi_keyed_entries_release(struct tw_keyed *table);
 struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
 /*
- * Retires an entry that only readers inside a section may still see. This is the last access to
- * entry and table.
+ * Retires an entry that only readers inside a section may still see. This is the caller's last
+ * access to the entry and to its table.
  */
 void twi_keyed_retire(struct twi_keyed_entry *entry);
 

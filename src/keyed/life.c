@@ -51,8 +51,8 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 }
 
 /*
- * Retires the entry if all flags are set, because then no other thread changes the state word any
- * more.
+ * Retires the entry if the flags out, gone and ended are set, because then no other thread changes
+ * the state word any more.
  */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -61,8 +61,8 @@ static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 }
 
 /*
- * Sets flags of an entry, and retires it if all flags are set then. The table, the timer or the
- * owner must still have the entry, because otherwise it may be freed.
+ * Sets flags of an entry, and retires it if out, gone and ended are set then. The table, the timer
+ * or the owner must still have the entry, because otherwise the entry may be freed.
  */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {

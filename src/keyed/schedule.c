@@ -104,7 +104,10 @@ static void entry_unmake(struct twi_keyed_entry *entry)
 	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
 }
 
-/* Ends or stops an entry that has just been replaced in the table. */
+/*
+ * Takes an entry that has just been replaced in the table, so that ousted_end ends it. If another
+ * thread holds the entry, only sets stop. If the entry is dead, only sets out.
+ */
 static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 {
 	uint64_t word = twi_keyed_look(old);

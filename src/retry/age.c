@@ -30,7 +30,8 @@ static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 			 struct oldest *oldest)
 {
 	/*
-	 * Must be read before the tasks. Then all tasks that are submitted later have higher ages.
+	 * Must be read before the tasks. Then all tasks that are submitted later have this age or a
+	 * higher one.
 	 */
 	uint64_t least = twi_load_relaxed(&queue->submitted);
 

@@ -33,8 +33,8 @@ static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 }
 
 /*
- * Makes another timer, if the caller has the task and the old timer is gone. Clears the flag first,
- * because the new timer may be handed back at once and set the flag again.
+ * Makes another timer. The caller must have the task, and the old timer must be gone. Clears the
+ * flag gone first, because the new timer may be handed back at once and set the flag again.
  */
 static int timer_renew(struct twi_task *task)
 {

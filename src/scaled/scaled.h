@@ -15,11 +15,12 @@
  *
  * A timeout is due at the same moment by both formulas. A lower factor makes the queue's time jump
  * ahead. A higher factor would set it back, but tw_engine_poll_at never goes back: the queue's time
- * stands still until the formula has reached it, and its timeouts wait as long. The queue's time is
- * never after now + (most - least), so a new timeout's deadline is never before it. A change of the
- * factor therefore touches neither a wheel nor a timeout. (A list sorted by start time would do as
- * well, but each restart of a timeout would have to move it in the list. With a wheel a restart is
- * one compare-and-swap, and the wheel moves the timeout later.)
+ * stands still until the formula gives a later time, and until then the pending timeouts of the
+ * queue wait. The queue's time is never after now + (most - least), so the deadline of a new
+ * timeout (now + most) is never before the queue's time. A change of the factor therefore touches
+ * neither a wheel nor a timeout. (A list sorted by start time would do as well, but each restart of
+ * a timeout would have to move it in the list. With a wheel a restart is one compare-and-swap, and
+ * the wheel moves the timeout later.)
  *
  * Timers of a kind. A kind has two timeouts at its engine, both periodic, so that no step after the
  * creation needs memory. Their runs never overlap, because both run on the engine's worker:

@@ -32,15 +32,15 @@ static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 	struct twi_pair seen;
 
 	/*
-	 * E141: acquires what an earlier owner of the slot has acquired from its member. If the
-	 * slot holds the same node for a new timeout, only the generation differs. The caller must
-	 * then see the new timeout as pending.
+	 * E141: acquires what an earlier owner of the slot has acquired from its member. The slot
+	 * may now hold a new timeout in the same node, with another generation. Then the caller
+	 * must read that timeout's state word, and no older one.
 	 */
 	seen.half[1] = twi_load_acquire(&slot->half[1]);
 	/*
 	 * E141: the node is not older than the generation. If it is newer, the two may still form a
-	 * valid handle, because two nodes may have equal generations. The caller must then see the
-	 * newer timeout as pending.
+	 * valid handle, because two nodes may have equal generations. Then the caller must read the
+	 * state word of the newer timeout, and no older one.
 	 */
 	seen.half[0] = twi_load_acquire(&slot->half[0]);
 	return seen;
@@ -240,7 +240,7 @@ struct tw_handle twi_slot_handle(const struct twi_scope_slot *slot)
 {
 	/*
 	 * E141: acquires the node. If the slot has another member than before, also acquires the
-	 * end of the callback before.
+	 * end of the earlier member's callback.
 	 */
 	struct twi_pair seen = twi_load_pair_acquire(slot->half);
 
