@@ -42,9 +42,9 @@ struct tw_item {
  * the items in portions: up to 1,024 at once, then the next 1,024, and so on. A callback may run
  * before the call has returned. If the call as a whole is rejected, it does nothing.
  *
- * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because they
- * are written before it can run, and never afterwards. The elements of later items may not be
- * written yet.
+ * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because the
+ * call writes them before the callback can run, and never afterwards. The elements of later items
+ * may not be written yet.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule, counted from one reading of the clock.
  * Threads: any.

@@ -466,7 +466,7 @@ TW_BESIDE_API int tw_durable_complete(struct tw_durable *durable, struct tw_dura
  * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
  * Threads: any.
  * In callback: no (-EDEADLK in a run of this set, and in its hooks).
- * Progress: blocks for the store. It ends the window of the present batch.
+ * Progress: blocks for the store. The call ends the window of the present batch.
  * Lifetime: none.
  * Returns: 0; -ETIMEDOUT; -EIO (the store has failed); -EDEADLK; -EINVAL; -ENOMEM; -ESHUTDOWN;
  *   -ECHILD.

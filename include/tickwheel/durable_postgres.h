@@ -122,7 +122,7 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  *
  * Units: none.
  * Threads: any, but only one at a time for each connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server. An upgrade also waits while another process upgrades.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, a wrong name, a connection that is in a transaction); -EACCES (CREATE
@@ -178,7 +178,7 @@ TW_BESIDE_API int tw_durable_postgres_upgrade_sql(const char *schema, int versio
  *
  * Units: those of struct tw_durable_postgres_spec.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: 0 and `*ret_id` (may be NULL); if another timer already has the key, 0 and the id of
@@ -198,7 +198,7 @@ TW_BESIDE_API int tw_durable_postgres_schedule_in(struct pg_conn *connection, co
  *
  * Units: none.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: an enum tw_durable_outcome: DONE, ATTEMPTED, RUNNING (it stays), ABSENT; or a code as
@@ -213,7 +213,7 @@ TW_BESIDE_API int tw_durable_postgres_cancel_in(struct pg_conn *connection, cons
  *
  * Units: `bytes`, 1 to 255.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: as tw_durable_postgres_cancel_in.
@@ -230,7 +230,7 @@ TW_BESIDE_API int tw_durable_postgres_cancel_key_in(struct pg_conn *connection, 
  *
  * Units: none.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: `self` during the run.
  * Returns: 0; -ESTALE: another process has the timer by now, or the store does not know it yet

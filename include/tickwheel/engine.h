@@ -189,9 +189,9 @@ typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
  * The hand-back hook: receives each timeout that had not run when tw_engine_stop ended it.
  *
  * Runs once per timeout, on the worker, or on the thread that stops the engine if there is no
- * worker any more. It may call everything that is allowed in a callback. If the timeout's kind has
- * a finaliser, the finaliser runs afterwards. `remaining_ns` is the deadline minus the present
- * time: negative if the timeout was overdue, TW_NEVER if it had no deadline.
+ * worker any more. The hook may call everything that is allowed in a callback. If the timeout's
+ * kind has a finaliser, the finaliser runs afterwards. `remaining_ns` is the deadline minus the
+ * present time: negative if the timeout was overdue, TW_NEVER if it had no deadline.
  */
 typedef void tw_unexpired_hook(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			       void *arg, int64_t remaining_ns);
@@ -267,8 +267,8 @@ struct tw_options {
 	/**
 	 * The threshold for slow runs, in nanoseconds, at most 2^63 - 1. If a run, including its
 	 * finaliser, takes longer than this, it is counted (tw_stats.slow), and reported to
-	 * `on_slow` if that is set. Times below the clock's step cannot be measured. It costs a
-	 * clock read for each run. Default 0: no threshold.
+	 * `on_slow` if that is set. Times below the clock's step cannot be measured. The threshold
+	 * costs a clock read for each run. Default 0: no threshold.
 	 */
 	uint64_t slow_ns;
 	/** NULL: slow runs are only counted. If this hook is set, `slow_ns` must be set, too.

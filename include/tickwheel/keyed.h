@@ -130,8 +130,8 @@ struct tw_keyed_options {
 	/** Must be 0. */
 	uint64_t flags;
 	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. The size never
-	 * changes. It is not a limit, but if there are more keys, each lookup takes more steps.
-	 * Default 1,024. */
+	 * changes. A table may hold more keys, but then each lookup takes more steps. Default
+	 * 1,024. */
 	uint32_t expected_keys;
 	/** The length of the longest key that is allowed, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX.
 	 * Keys of up to 36 bytes need no separate memory. Default 256. */
@@ -217,7 +217,7 @@ TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
  * the return.
  *
  * Units: none.
- * Threads: any, once; no thread may use the table any more. It must not be called in a visit of
+ * Threads: any, once; no thread may use the table any more. The call must not be made in a visit of
  *   tw_keyed_each.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
  * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no

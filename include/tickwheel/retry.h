@@ -122,8 +122,8 @@ enum tw_retry_jitter {
 	TW_RETRY_JITTER_FULL = 100,
 };
 
-/** The delays between attempts. It must stay unchanged and alive until all tasks that use it have
- * ended. */
+/** The delays between attempts. A schedule must stay unchanged and alive until all tasks that use
+ * it have ended. */
 struct tw_retry_schedule {
 	/** sizeof(struct tw_retry_schedule). */
 	uint32_t size;

@@ -91,8 +91,8 @@ enum tw_kind_flag {
 	/**
 	 * Only the engine's owner may schedule, reschedule and cancel timeouts of this kind. The
 	 * owner is the thread inside a bracket of the loop (loop.h), or a callback on the worker.
-	 * These calls then need no atomic operation. Other threads get -EPERM, but may read such
-	 * timeouts (tw_timeout_get, tw_timeout_state).
+	 * The calls on such a timeout need no atomic operation. Other threads get -EPERM, but may
+	 * read such timeouts (tw_timeout_get, tw_timeout_state).
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 	/**

@@ -60,8 +60,8 @@ TW_API int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const str
 
 /**
  * Sets the wall clock that belongs to a virtual clock, forward or back, for tests. The engine's
- * time does not change. tw_clock_set moves both by the same distance. Until the first call of
- * tw_clock_set_wall both show the same time.
+ * time does not change. tw_clock_set moves both clocks by the same distance. Until the first call
+ * of tw_clock_set_wall both clocks show the same time.
  *
  * Units: nanoseconds since 1970, 0 or more.
  * Threads: any, one at a time, and not at the same time as tw_clock_set.
