@@ -42,7 +42,7 @@ struct recovery {
 
 int twi_engine_recoverable(const struct tw_engine *engine)
 {
-	/* RELAXED: no other thread changes the state here. */
+	/* RELAXED: in a forked child no other thread changes the state of a parent's engine. */
 	switch (twi_load_relaxed(&engine->worker.state)) {
 	case TW_ENGINE_NEW:
 	case TW_ENGINE_STARTING:

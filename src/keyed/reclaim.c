@@ -26,13 +26,13 @@
  * until the next creator, scheduler or destroyer tries again.
  *
  * A destroyer must wait until the reclaimer is done with its table, or until it gets the claim
- * itself. With the claim it creates the thread, or runs one turn itself if that fails. It sleeps on
- * `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
- * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks `waiting`
- * before it looks for both events (E80). So if a destroyer misses an event, the event finds the
- * mark and wakes the destroyer. The destroyer then looks again, and at most one of several
- * destroyers gets the claim; the others sleep until that destroyer has run its turn or given up the
- * claim.
+ * itself. With the claim it creates the thread, or runs one turn itself if that fails. A destroyer
+ * without the claim sleeps on `reclaimer.waiting`, for two events: a table is done (table_done),
+ * and the claim is given up (twi_reclaim_give_up). Each event is stored before `waiting` is read; a
+ * destroyer marks `waiting` before it looks for both events (E80). So if a destroyer misses an
+ * event, the event finds the mark and wakes the destroyer. The destroyer then looks again, and at
+ * most one of several destroyers gets the claim; the others sleep until that destroyer has run its
+ * turn or given up the claim.
  *
  * The end of the thread. A creator counts its table (E55) and then tries to claim. The thread gives
  * the claim up and then looks whether there are tables. At least one of the two sees the other, and
@@ -40,8 +40,8 @@
  * not: a destroyer's table is still counted, so the thread sees the table and claims again, unless
  * another caller has the claim by then.
  *
- * A forked child has no reclaimer, and calls on its parent's tables are rejected. So it starts with
- * empty lists.
+ * A forked child has no reclaimer, and calls on its parent's tables are rejected. So the child
+ * starts with empty lists.
  *
  * Progress: push is lock-free. A destroyer may have to wait for a grace period, a rest, and the
  * pthread_create of another caller.

@@ -39,9 +39,10 @@
  * tw_engine_stop reaches each task that no thread has at the time. `gone` means that the task has
  * no such timeout now. The timeout is scheduled for never, and gets a deadline only when the task
  * is WAITING. So it can expire only in WAITING, or in a state after a cancel or drop of a waiting
- * task. It expires or is handed back exactly once, unless tw_cancel reports that it never will.
- * When an attempt begins, the task's timer has expired. The next timer is made before the attempt
- * runs. It is the first schedule inside the timer's callback, which no limit of the engine rejects.
+ * task. The timeout expires or is handed back exactly once, unless tw_cancel reports that it never
+ * will. When an attempt begins, the task's timer has expired. The next timer is made before the
+ * attempt runs. It is the first schedule inside the timer's callback, which no limit of the engine
+ * rejects.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H

@@ -52,13 +52,13 @@
  * is a swap on most processors. So the end counts as inside meanwhile, and no other end reads the
  * slots without atomic accesses.
  *
- * Slots. Schedules use only the first `used` slots: these are in play. They pass over the slots
- * again and again, from the first to the last, and each takes the next slot that is free or whose
- * member has ended. At the end of a pass, the scheduler counts the members that have not ended.
- * Then it adds slots until there are twice as many as these members, and a few more. So at least
- * half of the slots are free when a pass begins, and the cost per schedule is constant on average.
- * A scope never has more slots than twice the members that were alive at once, and a few more.
- * Slots go back to the system when the scope is destroyed.
+ * Slots. Only the first `used` slots are in play: schedules pass over these again and again, from
+ * the first to the last, and each schedule takes the next slot that is free or whose member has
+ * ended. At the end of a pass, the scheduler counts the members that have not ended. Then it adds
+ * slots until there are twice as many as these members, and a few more. So at least half of the
+ * slots are free when a pass begins, and the cost per schedule is constant on average. A scope
+ * never has more slots than twice the members that were alive at once, and a few more. Slots go
+ * back to the system when the scope is destroyed.
  *
  * Ownership. A slot: see above. A chunk of slots is published by a swap, and is freed only with the
  * scope. `used` only grows. `cursor` is a hint: a wrong value only costs time.
