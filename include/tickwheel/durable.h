@@ -120,8 +120,8 @@ struct tw_durable_kind {
 	uint32_t running_max;
 	/** Must be 0. */
 	uint32_t reserved;
-	/** If a timer is late by more than this, by the wall clock, the set calls the hook `overdue`
-	 * of the set's options instead of `run`. In nanoseconds; 0: no bound. */
+	/** If a timer is late by more than this, by the wall clock, the set calls the hook
+	 * `overdue` of the set's options instead of `run`. In nanoseconds; 0: no bound. */
 	uint64_t overdue_max_ns;
 	/** How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
 	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
@@ -210,9 +210,11 @@ struct tw_durable_options {
 	/** How many timers run each second, in the order of their deadlines, if they became due
 	 * while the set was closed or by a step of the wall clock. 1 or more, default 10,000. */
 	uint32_t catch_up_per_s;
-	/** The most dead letters: if there are more, the oldest are removed for good. 0: no bound. */
+	/** The most dead letters: if there are more, the oldest are removed for good. 0: no
+	 * bound. */
 	uint64_t dead_max;
-	/** How long a dead letter is kept, in ns of the wall clock, up to INT64_MAX. 0: for ever. */
+	/** How long a dead letter is kept, in ns of the wall clock, up to INT64_MAX. 0: for
+	 * ever. */
 	uint64_t dead_keep_ns;
 	/** The most bytes of the store's log that the next commits cannot use again (see log_bytes
 	 * in struct tw_durable_stats). If there are more, the state is TW_DURABLE_STATE_SLOW.

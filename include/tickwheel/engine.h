@@ -29,8 +29,8 @@ enum tw_wheel {
 	/** One ring of slots. A timeout never moves. If one timeout of a slot is due, the worker
 	 * reads the whole slot. */
 	TW_WHEEL_HASHED = 0,
-	/** Levels of slots, each wider than the one below. A far timeout moves to a lower level when
-	 * its time comes near. */
+	/** Levels of slots, each wider than the one below. A far timeout moves to a lower level
+	 * when its time comes near. */
 	TW_WHEEL_HIERARCHICAL = 1,
 };
 
@@ -209,8 +209,8 @@ struct tw_options {
 	/** The most timeouts that the worker moves from its queues into the wheel before it runs
 	 * those that are due: 1 to 100,000. Default 100,000. */
 	uint32_t transfer_batch;
-	/** The most timeouts that may be pending at once. A timeout whose callback runs counts, too.
-	 * 0: no limit. Default 0. */
+	/** The most timeouts that may be pending at once. A timeout whose callback runs counts,
+	 * too. 0: no limit. Default 0. */
 	uint64_t pending_limit;
 	/** An enum tw_check. Default TW_CHECK_NONE. */
 	uint32_t check;

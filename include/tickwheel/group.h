@@ -54,7 +54,8 @@ enum tw_group_flags {
 	 * TW_GROUP_BY_NODE, but not in loop mode, and not if `engine` sets a CPU set or a thread
 	 * hook. */
 	TW_GROUP_PINNED = 1,
-	/** tw_group_create does not start the engines. The first schedule to an engine starts it. */
+	/** tw_group_create does not start the engines. The first schedule to an engine starts
+	 * it. */
 	TW_GROUP_LAZY = 2,
 };
 
