@@ -39,7 +39,7 @@ static void owned_release(struct owned_clock *owned)
 
 /*
  * Allocates a clock. Returns NULL if there is no memory. A clock has cache lines of its own,
- * because some types write to their clock at each sample.
+ * because a clock of type TW_CLOCK_TSC stores its samples there (clock/tsc.c).
  */
 static struct owned_clock *owned_allocate(void)
 {

@@ -114,7 +114,7 @@ struct portion {
 	char name[TWI_THREAD_NAME_BYTES + 1];
 };
 
-/* Sets the CPUs of an engine's worker. A worker whose engine has no CPUs runs on any. */
+/* Sets the CPUs of an engine's worker. A worker whose engine has no CPUs may run on any CPU. */
 static void portion_pin(struct portion *portion, bool any)
 {
 	portion->options.cpu_set = any ? &portion->cpu_set : NULL;

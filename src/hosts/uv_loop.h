@@ -117,7 +117,7 @@ void twi_uv_arm(struct tw_uv_timers *timers, uint64_t when);
 void twi_uv_activate(struct timer *timer);
 void twi_uv_deactivate(struct timer *timer);
 
-/* Counts one active timer more, or one less, that keeps the loop alive. */
+/* Counts one more active timer that keeps the loop alive, or one less if `hold` is false. */
 void twi_uv_hold(struct tw_uv_timers *timers, bool hold);
 
 /* Starts a timer. Returns 0, or an error code; after an error the timer is stopped. */

@@ -18,7 +18,7 @@ struct order {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t delay_ns;
-	bool tried; /* the caller has made the first attempt, so a delay comes first */
+	bool tried; /* the caller has already tried, so the task begins with a delay */
 };
 
 static int kind_check(const struct tw_retry_kind *kind)
@@ -59,8 +59,8 @@ static int submit_reject(const struct order *order, struct tw_retry_handle *ret_
 }
 
 /*
- * Makes a free task a new one: sets the step for its handle, and clears the fields of the task that
- * had the memory before.
+ * Sets up a free task for this submit: sets the step for the task's handle, and resets the fields
+ * of the task that had the memory before.
  */
 static void task_renew(struct twi_task *task, const struct order *order)
 {
@@ -91,8 +91,8 @@ static void task_renew(struct twi_task *task, const struct order *order)
 }
 
 /*
- * Takes back a task that never began. Cancels its timer if it has one. If that is too late, the
- * timer frees the task.
+ * Takes back a task that never began. Cancels its timer if it has one. If the cancel comes too
+ * late, the end of the timer frees the task.
  */
 static void task_unmake(struct twi_task *task)
 {

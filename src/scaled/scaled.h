@@ -118,7 +118,7 @@ void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_han
 struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 /* seat.c: makes one of a seat's timers due at once. Returns false if it runs, or has ended. */
 bool twi_seat_due(const _Atomic uint64_t *half);
-/* seat.c: makes a turn of the seat's kind begin after this call. */
+/* seat.c: makes sure that a turn of the seat's kind begins after this call. */
 void twi_seat_drive(struct twi_seat *seat);
 /*
  * Does the same as twi_seat_drive, for the park of a kind's queue. A waker calls this function
