@@ -38,10 +38,10 @@
  * Times are nanoseconds in signed 64 bits. Functions return 0 or more on success, or a negative
  * errno value (tw_strerror); they do not set errno. Each function's page states the unit of its
  * numbers (UNITS), which threads may call it (THREADS), and whether a callback may (IN CALLBACK).
- * It also states which progress the call makes, whatever other threads do (PROGRESS: wait-free,
- * lock-free, or blocking, with the event that it waits for), and how long its arguments must live
- * (LIFETIME). Structs that may grow in later versions begin with their size, so that a program and
- * a library of different versions work together.
+ * The page also states which progress the call makes, whatever other threads do (PROGRESS:
+ * wait-free, lock-free, or blocking, with the event that it waits for), and how long its arguments
+ * must live (LIFETIME). Structs that may grow in later versions begin with their size, so that a
+ * program and a library of different versions work together.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -74,8 +74,8 @@ class operation
 
 	void done() noexcept
 	{
-		/* Pairs with is_done. A thread that reads true uses no other member of the
-		 * operation. */
+		/* Pairs with is_done. No thread relies on this order: a thread that reads true uses
+		 * no other member, and the reference count orders the end of the operation. */
 		ended.store(true, std::memory_order_release);
 	}
 

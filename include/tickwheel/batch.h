@@ -42,9 +42,9 @@ struct tw_item {
  * the items in portions: up to 1,024 at once, then the next 1,024, and so on. A callback may run
  * before the call has returned. If the call as a whole is rejected, it does nothing.
  *
- * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because they
- * are written before it can run, and never afterwards. The elements of later items may not be
- * written yet.
+ * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because the
+ * call writes them before the callback can run, and never afterwards. The elements of later items
+ * may not be written yet.
  *
  * Units: items, 1 to TW_BATCH_MAX; times as in tw_schedule, counted from one reading of the clock.
  * Threads: any.
@@ -56,8 +56,8 @@ struct tw_item {
  * Returns: how many were scheduled, 0 or more; -EINVAL (engine or `items` NULL, no item); -ERANGE
  *   (more than TW_BATCH_MAX); -ECHILD. With one of these codes nothing is scheduled or written.
  *   Otherwise the call writes the results of each item, if the arrays are not NULL.
- *   `ret_handles[i]` is its handle, or a handle of zeros. `ret_errors[i]` is 0 or the code that
- *   tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN
+ *   `ret_handles[i]` is the item's handle, or a handle of zeros. `ret_errors[i]` is 0 or the code
+ *   that tw_schedule would have returned: -EINVAL, -E2BIG (kind); -ERANGE (time INT64_MIN); -EAGAIN
  *   (limit); -ENOMEM; -ESHUTDOWN; -EPERM (a kind that only the owner may use); the code that
  *   creating the worker's thread returned.
  * Since: 0.1.0.

@@ -112,7 +112,7 @@ TW_API int tw_clock_set(struct tw_clock *clock, int64_t now_ns);
  * Returns: 0, and the clock is at `until_ns`; -EINVAL (NULL, a clock that is not virtual, a
  *   negative time, TW_NEVER, a time before the clock's); -EDEADLK; -ESHUTDOWN; -EBUSY (loop mode:
  *   as tw_engine_poll); -ECHILD; from the first call also the codes that tw_engine_start returns.
- *   On failure the clock is at some time before `until_ns`.
+ *   On failure the clock may have moved, but not beyond `until_ns`.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_run_until(struct tw_engine *engine, int64_t until_ns);

@@ -20,10 +20,10 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
 
 /**
  * Writes the state of an engine as text. The text has the state, the options and the counters. It
- * shows the pending timeouts by level and by the time until their deadline, and the ten fullest
- * slots. It also shows cancelled timeouts that are not yet reclaimed, and timeouts in the lanes, on
- * their way to the wheel. docs/debugging.md explains each line. The text is for people, and may
- * change with any version.
+ * has the number of pending timeouts by level and by the time until their deadline, and the ten
+ * fullest slots. It also has the number of cancelled timeouts that are not yet reclaimed, and of
+ * timeouts in the lanes, on their way to the wheel. docs/debugging.md explains each line. The text
+ * is for people, and may change with any version.
  *
  * The wheel belongs to the worker, so the worker inspects it at the beginning of its next turn,
  * while the caller waits. If the caller is a callback on the worker, or the owner of a loop, it
@@ -35,13 +35,13 @@ typedef void tw_dump_hook(void *context, const char *text, size_t bytes);
  * Units: `timeout_ns`, the longest time to wait for the worker; TW_NEVER: without bound; 0 or less:
  *   not at all.
  * Threads: any, concurrently; the worker serves one after the other.
- * In callback: yes; in a callback on an executor it waits for the worker. Two callbacks on the
- *   workers of two engines must not each dump the other engine: both would wait until the time is
- *   up, and with TW_NEVER for ever.
+ * In callback: yes; in a callback on an executor the call waits for the worker. Two callbacks on
+ *   the workers of two engines must not each dump the other engine: both would wait until the time
+ *   is up, and with TW_NEVER for ever.
  * Progress: blocks for a turn of the worker, and therefore for the callback that runs. When the
  *   inspection has begun, the caller waits until it ends, even beyond the given time.
  * Lifetime: `hook` and `context` are used during the call only.
- * Returns: 0 (also if the engine has not started or has stopped: then it is empty, and no
+ * Returns: 0 (also if the engine has not started or has stopped: then the engine is empty, and no
  *   inspection is needed); -ETIMEDOUT: the worker did not begin the inspection in time; -ESHUTDOWN:
  *   no worker can inspect the wheel (the worker has failed, could not be created, or is handing
  *   back timeouts); -EINVAL (NULL); -ECHILD.

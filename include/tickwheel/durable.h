@@ -120,8 +120,8 @@ struct tw_durable_kind {
 	uint32_t running_max;
 	/** Must be 0. */
 	uint32_t reserved;
-	/** If a timer is late by more than this, by the wall clock, the set calls the option
-	 * `overdue` instead of `run`. In nanoseconds; 0: no bound. */
+	/** If a timer is late by more than this, by the wall clock, the set calls the hook
+	 * `overdue` of the set's options instead of `run`. In nanoseconds; 0: no bound. */
 	uint64_t overdue_max_ns;
 	/** How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
 	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
@@ -160,12 +160,13 @@ enum tw_durable_state {
 	 * Close the set, and open it again. */
 	TW_DURABLE_STATE_FAILED = 1,
 	/** The wall clock has stepped forward by more than `clock_step_max_ns`. No run begins until
-	 * the clock comes back, or tw_durable_resume with a NULL kind accepts the new time. */
+	 * the clock is set back, or tw_durable_resume with a NULL kind accepts the new time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
 	/** The store is full, and rejects new timers. The ends of timers are still written. */
 	TW_DURABLE_STATE_FULL = 3,
-	/** The log of the store is longer than `log_bytes_max`, because another process still reads
-	 * an old state of the store. A schedule returns -EAGAIN. Timers still run and end. */
+	/** The store's log has grown beyond `log_bytes_max`, for example because another process
+	 * still reads an old state of the store. A schedule returns -EAGAIN. Timers still run and
+	 * end. */
 	TW_DURABLE_STATE_SLOW = 4,
 	/** The server of a shared store cannot be reached. New timers wait in memory, up to
 	 * `staged_bytes_max`. No call is acknowledged. A run whose start the server has stored may
@@ -193,8 +194,8 @@ struct tw_durable_options {
 	/** The memory for timers that wait for their commit, in bytes; 64 KiB to 2^40; default
 	 * 64 MiB. If it is used up, a schedule returns -EAGAIN. */
 	uint64_t staged_bytes_max;
-	/** The set keeps in memory the timers that are due within this time, in nanoseconds; 1 s to
-	 * 7 days, default 2 minutes. */
+	/** The set keeps in memory the timers that are due within this time from now, in
+	 * nanoseconds; 1 s to 7 days, default 2 minutes. */
 	uint64_t near_ns;
 	/** The most timers that are read from the store into memory; 1 to 2^32, default 1,000,000.
 	 * If some kinds count elapsed time, half of this number and of `near_bytes_max` is for
@@ -209,12 +210,15 @@ struct tw_durable_options {
 	/** How many timers run each second, in the order of their deadlines, if they became due
 	 * while the set was closed or by a step of the wall clock. 1 or more, default 10,000. */
 	uint32_t catch_up_per_s;
-	/** The most dead letters: if there are more, the oldest are removed for good. 0: no bound. */
+	/** The most dead letters: if there are more, the oldest are removed for good. 0: no
+	 * bound. */
 	uint64_t dead_max;
-	/** How long a dead letter is kept, in ns of the wall clock, up to INT64_MAX. 0: for ever. */
+	/** How long a dead letter is kept, in ns of the wall clock, up to INT64_MAX. 0: for
+	 * ever. */
 	uint64_t dead_keep_ns;
-	/** The most bytes of a log that the store cannot shorten. If the log is longer, the state
-	 * is TW_DURABLE_STATE_SLOW. Default 1 GiB. 0: no bound. The set checks it once a second. */
+	/** The most bytes of the store's log that the next commits cannot use again (see log_bytes
+	 * in struct tw_durable_stats). If there are more, the state is TW_DURABLE_STATE_SLOW.
+	 * Default 1 GiB. 0: no bound. The set checks it once a second. */
 	uint64_t log_bytes_max;
 	/** A run that begins later than this after its deadline is counted in `late` of struct
 	 * tw_durable_stats. In nanoseconds; default 1 s. 0: no run is counted. */
@@ -339,7 +343,8 @@ TW_BESIDE_API int tw_durable_close(struct tw_durable *durable, int64_t timeout_n
 /**
  * Schedules a timer. The call returns at once: the timer is staged in memory, and an
  * acknowledgement follows when it is stored. Before the acknowledgement a crash may lose the timer.
- * The timer may also run before, unless it has a key, or its kind has TW_DURABLE_KIND_AT_MOST_ONCE.
+ * The timer may also run before its acknowledgement, unless it has a key, or its kind has
+ * TW_DURABLE_KIND_AT_MOST_ONCE.
  *
  * The outcome in the acknowledgement is DONE, ABSORBED (the timer ended before it was stored),
  * PRESENT, or UNKNOWN. The `status` is -EIO with UNKNOWN, and -ENOSPC if the store was full. If a
@@ -463,7 +468,7 @@ TW_BESIDE_API int tw_durable_complete(struct tw_durable *durable, struct tw_dura
  * Units: `timeout_ns` in nanoseconds; TW_NEVER waits without end.
  * Threads: any.
  * In callback: no (-EDEADLK in a run of this set, and in its hooks).
- * Progress: blocks for the store. It ends the window of the present batch.
+ * Progress: blocks for the store. The call ends the window of the present batch.
  * Lifetime: none.
  * Returns: 0; -ETIMEDOUT; -EIO (the store has failed); -EDEADLK; -EINVAL; -ENOMEM; -ESHUTDOWN;
  *   -ECHILD.

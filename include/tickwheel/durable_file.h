@@ -29,12 +29,12 @@ TW_BEGIN_DECLS
  * Makes a store that keeps durable timers in a file of SQLite. tw_durable_open opens the file, and
  * creates it, with mode 0600, if it does not exist. Next to it are files with the name `path` and
  * the endings -lock, -reserve, -wal and -shm. The file -reserve has 8 MiB, which are freed if the
- * disk is full, so that the ends of timers can still be written. If the open fails, it removes the
- * file -lock that it has made.
+ * disk is full, so that the ends of timers can still be written. If tw_durable_open fails, it
+ * removes the file -lock that it has made.
  *
- * tw_durable_open then also returns: -EBUSY (this or another process has the file open, a reader
- * prevents the recovery, or another thread opens it at this moment); -EMFILE (this process has
- * 1,024 stores open); -EUCLEAN (the file is damaged, or is no database); -EEXIST (a database of
+ * With this store, tw_durable_open also returns: -EBUSY (this or another process has the file open,
+ * a reader prevents the recovery, or another thread opens it at this moment); -EMFILE (this process
+ * has 1,024 stores open); -EUCLEAN (the file is damaged, or is no database); -EEXIST (a database of
  * another program); -ENOTSUP (the format of a later version, or a network file system); -ENOENT
  * (the directory does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (the file has another
  * hard link); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and other codes of the system. On a

@@ -39,8 +39,8 @@ struct tw_durable_postgres_options {
 	uint64_t flags;
 	/** The address for PQconnectdb: "host=/run/postgresql dbname=shop", or a URI. Copied. libpq
 	 * does authentication and TLS. Without `sslmode=verify-full` an attacker between the
-	 * process and the server can pose as the server, and
-	 * `notice` gets a warning once if the server is not on this machine. */
+	 * process and the server can pose as the server. If the server is not on this machine,
+	 * `notice` then gets a warning once. */
 	const char *address;
 	/** The schema with the tables: 1 to 32 characters of a-z, 0-9 and '_'. Default
 	 * "tickwheel". */
@@ -115,13 +115,14 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  * nothing if the schema has this version, or a later one that serves this library.
  *
  * Processes of the earlier version may run meanwhile, hold timers, and go on afterwards. They wait
- * for the upgrade for about a second at most. Each of them that ends must start again with this
+ * for the upgrade for about a second at most. If one of them ends, it must start again with this
  * version. An upgrade needs the role that owns the schema, and a connection that is direct or
- * through a pooler in session mode. It waits for all transactions of the database that are older.
+ * through a pooler in session mode. The upgrade waits until all transactions of the database that
+ * began before it have ended.
  *
  * Units: none.
  * Threads: any, but only one at a time for each connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server. An upgrade also waits while another process upgrades.
  * Lifetime: none.
  * Returns: 0; -EINVAL (NULL, a wrong name, a connection that is in a transaction); -EACCES (CREATE
@@ -177,7 +178,7 @@ TW_BESIDE_API int tw_durable_postgres_upgrade_sql(const char *schema, int versio
  *
  * Units: those of struct tw_durable_postgres_spec.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: 0 and `*ret_id` (may be NULL); if another timer already has the key, 0 and the id of
@@ -197,7 +198,7 @@ TW_BESIDE_API int tw_durable_postgres_schedule_in(struct pg_conn *connection, co
  *
  * Units: none.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: an enum tw_durable_outcome: DONE, ATTEMPTED, RUNNING (it stays), ABSENT; or a code as
@@ -212,7 +213,7 @@ TW_BESIDE_API int tw_durable_postgres_cancel_in(struct pg_conn *connection, cons
  *
  * Units: `bytes`, 1 to 255.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: none.
  * Returns: as tw_durable_postgres_cancel_in.
@@ -229,7 +230,7 @@ TW_BESIDE_API int tw_durable_postgres_cancel_key_in(struct pg_conn *connection, 
  *
  * Units: none.
  * Threads: one for a connection.
- * In callback: yes, with a connection of the callback's own; it blocks.
+ * In callback: yes, with a connection of the callback's own; the call blocks.
  * Progress: blocks for the server.
  * Lifetime: `self` during the run.
  * Returns: 0; -ESTALE: another process has the timer by now, or the store does not know it yet

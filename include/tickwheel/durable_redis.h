@@ -71,9 +71,9 @@ struct tw_durable_redis_options {
 	/**
 	 * Makes a connection that is authenticated and has selected its database. Use it for TLS,
 	 * for example, or to find the present master of several servers. The store calls it for two
-	 * connections, and again whenever one broke, on the same threads as `notice`. It should
-	 * give up after some seconds. The library frees the connection with redisFree. If `connect`
-	 * is set, `address` is not used. NULL: the library connects to `address`.
+	 * connections, and again whenever one broke, on the same threads as `notice`. The function
+	 * should give up after some seconds. The library frees the connection with redisFree. If
+	 * `connect` is set, `address` is not used. NULL: the library connects to `address`.
 	 */
 	struct redisContext *(*connect)(void *context);
 	void *connect_context;

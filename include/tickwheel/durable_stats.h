@@ -48,16 +48,16 @@ struct tw_durable_stats {
 	/** Runs that began later than `late_ns` after their deadlines, including those of overdue
 	 * timers. */
 	uint64_t late;
-	/** The lateness of the run that began last, in nanoseconds. It shows how far the set is
-	 * behind. */
+	/** The lateness of the run that began last, in nanoseconds. This number shows how far the
+	 * set is behind. */
 	uint64_t lag_ns;
 	/** The greatest `lag_ns` since the open. */
 	uint64_t lag_max_ns;
 	/** Bytes of the timers that wait for their commit now, including those that wait for
 	 * `linger_ns`. */
 	uint64_t staged_bytes;
-	/** Bytes of the log that the store cannot shorten, as it was at most a second ago; 0: there
-	 * is no log. */
+	/** Bytes of the store's log that the next commits cannot use again. The value may be a
+	 * second old. 0 also if the store has no log. */
 	uint64_t log_bytes;
 	/** Kinds that the store has and the set was not opened with. Their timers do not run. */
 	uint64_t unknown_kinds;

@@ -48,7 +48,8 @@ enum tw_durable_outcome {
 enum tw_durable_level {
 	/** The store survives the death of the process, such as kill -9. */
 	TW_DURABLE_LEVEL_PROCESS = 1,
-	/** The store also survives a power loss, except for the last seconds before it. */
+	/** The store also survives a power loss, except for what was acknowledged in the last
+	 * seconds before it. */
 	TW_DURABLE_LEVEL_SECOND = 2,
 	/** The store survives a power loss. */
 	TW_DURABLE_LEVEL_DISK = 3,
@@ -80,8 +81,8 @@ struct tw_durable_row {
 	 * to the session's number. 0 means that any session may claim the timer.
 	 */
 	uint64_t session;
-	/** Shared stores only: each successful START sets it to a number greater than that of every
-	 * earlier START of the timer. */
+	/** Shared stores only: each successful START sets this field to a number greater than that
+	 * of every earlier START of the timer. */
 	uint64_t fence;
 };
 
@@ -108,7 +109,7 @@ enum tw_durable_op_type {
 };
 
 /** A value of the field `fence` of an operation. It stands for the session that executes the batch.
- * It is used for the end of a timer that the same batch puts into the store. */
+ * The set uses it for the end of a timer that the same batch puts into the store. */
 #define TW_DURABLE_FENCE_OF_BATCH UINT64_MAX
 
 /** Bits of an operation's `flags`. */
@@ -268,9 +269,9 @@ struct tw_durable_store_ops {
 	/** Stores `clock`; durable when it returns 0. -EAGAIN, -ENOSPC: it was not stored. */
 	int (*clock_set)(void *store, const struct tw_durable_clock *clock);
 	/**
-	 * Tries to shorten the log, if the last try failed. Returns the number of bytes that the
-	 * log must keep, for example because a reader uses an old state. The set calls it once a
-	 * second. NULL: the store has no log.
+	 * Tries to shorten the log, if the last try failed. Returns how many bytes of the log the
+	 * next commits cannot use again, for example because a reader uses an old state. The set
+	 * calls it once a second. NULL: the store has no log.
 	 */
 	uint64_t (*log_bytes)(void *store);
 	/** Sets the bytes of kinds that are marked as paused to 1, and the others to 0.

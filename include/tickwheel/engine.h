@@ -29,8 +29,8 @@ enum tw_wheel {
 	/** One ring of slots. A timeout never moves. If one timeout of a slot is due, the worker
 	 * reads the whole slot. */
 	TW_WHEEL_HASHED = 0,
-	/** Levels of slots, each wider than the one below. A far timeout moves to the level below
-	 * when it comes near. */
+	/** Levels of slots, each wider than the one below. A far timeout moves to a lower level
+	 * when its time comes near. */
 	TW_WHEEL_HIERARCHICAL = 1,
 };
 
@@ -41,11 +41,11 @@ enum tw_engine_flags {
 	 * and after a stall. Timeouts of one thread with equal deadlines run in the order in which
 	 * the thread scheduled them. A reschedule counts as a new schedule if the engine's own
 	 * thread makes it: a loop's owner, or a callback on the worker. If another thread
-	 * reschedules a timeout, its place among equal deadlines is undefined. Timeouts that reach
-	 * the wheel after their tick (see tw_schedule_at) have no order. The order may also be lost
-	 * if memory runs out. The flag needs 161 KiB more, which are touched only as they are
-	 * needed, and O(1) work for each due timeout. Schedules by other threads use a queue that
-	 * costs more. An engine with TW_ENGINE_LOOP always has this order.
+	 * reschedules a timeout, the timeout's place among equal deadlines is undefined. Timeouts
+	 * that reach the wheel after their tick (see tw_schedule_at) have no order. The order may
+	 * also be lost if memory runs out. The flag costs 161 KiB of memory, which is touched only
+	 * as it is needed, and O(1) work for each due timeout. Schedules by other threads use a
+	 * queue that costs more. An engine with TW_ENGINE_LOOP always has this order.
 	 */
 	TW_ENGINE_ORDERED = 1,
 	/** The engine has no worker thread, and the program's event loop polls it (loop.h). The
@@ -53,8 +53,8 @@ enum tw_engine_flags {
 	TW_ENGINE_LOOP = 2,
 	/**
 	 * Ticks begin at multiples of `tick_ns` of the clock's time. Engines with the same clock
-	 * and tick then wake up together. Without this flag, a tick begins when the engine is
-	 * created.
+	 * and tick then wake up together. Without this flag, ticks are counted from the creation of
+	 * the engine.
 	 */
 	TW_ENGINE_ALIGNED = 4,
 };
@@ -115,9 +115,9 @@ struct tw_due {
  * means `count`). For each accepted item, the program must call tw_due_run exactly once, in any
  * thread, including this one. The option `rejection` decides what happens to the other items; by
  * default they run on the worker. No other timeout of the engine expires until the hook returns. So
- * it must return, must not wait for anything that needs the worker, and must not end the worker's
- * thread. It may call everything that a callback may (docs/executors.md). For the timeouts in
- * `due`, cancel and reschedule report that their callbacks run.
+ * the hook must return, must not wait for anything that needs the worker, and must not end the
+ * worker's thread. It may call everything that a callback may (docs/executors.md). For the timeouts
+ * in `due`, cancel and reschedule report that their callbacks run.
  */
 typedef size_t tw_dispatch_hook(void *context, const struct tw_due *due, size_t count);
 
@@ -145,8 +145,7 @@ struct tw_slow {
 	void *arg;
 	/** How long the run has taken so far, in nanoseconds of the engine's clock. */
 	int64_t run_ns;
-	/** 1: the run was still under way when it was noticed; 0: it had ended before any thread
-	 * noticed it. */
+	/** 1: the run was still under way when a thread noticed it; 0: it had ended before. */
 	uint32_t running;
 	uint32_t reserved;
 };
@@ -157,10 +156,10 @@ struct tw_slow {
  * Runs on the thread that noticed the run, inside that thread's call of tw_schedule, tw_stats_get,
  * tw_engine_watch or tw_due_run. If no thread notices the run before its end, the hook runs on the
  * thread of the run itself. docs/slow-callbacks.md lists all these threads. Several threads may run
- * the hook at once, each for a different slow run. The hook may make every call that the thread
- * could make instead of the call in which the hook runs. In tw_due_run these are the calls that a
- * callback may make. The hook must return. A pthread_cancel of its thread takes effect only after
- * the hook. `slow` is valid during the call only.
+ * the hook at once, each for a different slow run. The hook may make every call that its thread
+ * could make at that point instead of the call in which the hook runs. In tw_due_run these are the
+ * calls that a callback may make. The hook must return. A pthread_cancel of its thread takes effect
+ * only after the hook. `slow` is valid during the call only.
  */
 typedef void tw_slow_hook(void *context, const struct tw_slow *slow);
 
@@ -190,9 +189,9 @@ typedef int tw_thread_hook(void *context, void *(*body)(void *arg), void *arg);
  * The hand-back hook: receives each timeout that had not run when tw_engine_stop ended it.
  *
  * Runs once per timeout, on the worker, or on the thread that stops the engine if there is no
- * worker any more. It may call everything that is allowed in a callback. If the timeout's kind has
- * a finaliser, the finaliser runs afterwards. `remaining_ns` is the deadline minus the present
- * time: negative if the timeout was overdue, TW_NEVER if it had no deadline.
+ * worker any more. The hook may call everything that is allowed in a callback. If the timeout's
+ * kind has a finaliser, the finaliser runs afterwards. `remaining_ns` is the deadline minus the
+ * present time: negative if the timeout was overdue, TW_NEVER if it had no deadline.
  */
 typedef void tw_unexpired_hook(void *context, struct tw_handle handle, const struct tw_kind *kind,
 			       void *arg, int64_t remaining_ns);
@@ -210,8 +209,8 @@ struct tw_options {
 	/** The most timeouts that the worker moves from its queues into the wheel before it runs
 	 * those that are due: 1 to 100,000. Default 100,000. */
 	uint32_t transfer_batch;
-	/** The most timeouts that may be pending at once. Timeouts whose callbacks run count, too.
-	 * 0: no limit. Default 0. */
+	/** The most timeouts that may be pending at once. A timeout whose callback runs counts,
+	 * too. 0: no limit. Default 0. */
 	uint64_t pending_limit;
 	/** An enum tw_check. Default TW_CHECK_NONE. */
 	uint32_t check;
@@ -233,8 +232,8 @@ struct tw_options {
 	 * The clock, which must outlive the engine. NULL: the time of CLOCK_MONOTONIC. If a tick is
 	 * 100 us or longer, the engine reads this time from the processor's time stamp counter,
 	 * provided that the counter can be trusted. Such a reading may be up to 8 us behind
-	 * CLOCK_MONOTONIC, but never ahead of it. So no timeout is early by CLOCK_MONOTONIC, but
-	 * see tw_engine_now. Default NULL.
+	 * CLOCK_MONOTONIC, but never ahead of it. tw_schedule adds this lag to each delay. So no
+	 * timeout is early by CLOCK_MONOTONIC, but see tw_engine_now. Default NULL.
 	 */
 	struct tw_clock *clock;
 	/** The dispatch hook, which hands due timeouts to an executor. NULL: callbacks run on the
@@ -250,15 +249,15 @@ struct tw_options {
 	 * How long before a deadline the worker spins instead of sleeping, in nanoseconds; at most
 	 * 1 ms. Spinning takes the system's oversleep out of the lateness, but occupies a processor
 	 * for that time. Not allowed with SCHED_FIFO or SCHED_RR on a single CPU, because the
-	 * spinning worker would keep the producers from it. Useless with a virtual clock. Default
-	 * 0: sleeps.
+	 * spinning worker would keep the producers from this CPU. Useless with a virtual clock.
+	 * Default 0: sleeps.
 	 */
 	uint64_t spin_ns;
 	/**
 	 * The bound on lateness, in nanoseconds. If a timeout begins to run later than this after
-	 * its deadline, it is counted (tw_stats.late), and goes to `on_late` if that is set. The
-	 * bound must be at least one tick, because every timeout may be late by a tick, and below
-	 * 2^63. It costs a clock read for each timeout that runs. Default 0: no bound.
+	 * its deadline, it is counted (tw_stats.late). If `on_late` is set, it goes to that hook.
+	 * The bound must be at least one tick, because every timeout may be late by a tick, and
+	 * below 2^63. It costs a clock read for each timeout that runs. Default 0: no bound.
 	 */
 	uint64_t late_ns;
 	/** NULL: late timeouts run their callback like all others. If this hook is set, `late_ns`
@@ -268,8 +267,8 @@ struct tw_options {
 	/**
 	 * The threshold for slow runs, in nanoseconds, at most 2^63 - 1. If a run, including its
 	 * finaliser, takes longer than this, it is counted (tw_stats.slow), and reported to
-	 * `on_slow` if that is set. Times below the clock's step cannot be measured. It costs a
-	 * clock read for each run. Default 0: no threshold.
+	 * `on_slow` if that is set. Times below the clock's step cannot be measured. The threshold
+	 * costs a clock read for each run. Default 0: no threshold.
 	 */
 	uint64_t slow_ns;
 	/** NULL: slow runs are only counted. If this hook is set, `slow_ns` must be set, too.
@@ -337,8 +336,8 @@ TW_API int tw_options_init(struct tw_options *ret_options, size_t size);
  * all its users, so only the program itself should call that, before it exits. A stop of the
  * default engine also joins the engine's threads, so that tools which look for leaked threads find
  * none. If one of these threads itself calls stop, from a destructor of its thread data, it does
- * not join; another call of stop does. If the process exits without a stop, no timeout is handed
- * back.
+ * not join; another call of stop does. If the process exits without a stop, no timeout of the
+ * default engine is handed back.
  *
  * Units: none.
  * Threads: any. If several threads make the first call at once, all get the same engine.
@@ -405,8 +404,8 @@ TW_API TW_CHECKED int tw_engine_create(const struct tw_options *options,
  * Returns: 0 (also if the worker runs or is being created already); -ENOMEM (no resources for the
  *   thread); -EPERM (the scheduling class is rejected); -EINVAL (NULL, CPU set); the error that a
  *   thread hook returned (EAGAIN as -ENOMEM); -ESHUTDOWN; -ECHILD. If the thread cannot be created,
- *   the engine is as before, and start may be tried again. In loop mode there is no thread to
- *   create, so the call returns 0, -ESHUTDOWN, -EINVAL or -ECHILD.
+ *   the state is TW_ENGINE_STALLED, and start may be tried again. In loop mode there is no thread
+ *   to create, so the call returns 0, -ESHUTDOWN, -EINVAL or -ECHILD.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_start(struct tw_engine *engine);
@@ -443,9 +442,9 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
  * Frees an engine that is stopped or was never started. An engine that failed to start may also be
  * freed, if it never accepted a timeout. NULL is accepted.
  *
- * A call with the engine that comes later, or is still under way, is undefined behaviour; so is a
- * second destroy. The library cannot check for this, because the memory is freed. Handles stay
- * safe: calls that take a handle, or a struct tw_due, may be made for ever.
+ * If another call with the engine is still under way, or follows, the behaviour is undefined; the
+ * same holds for a second destroy. The library cannot check for this, because the memory is freed.
+ * Handles stay safe: calls that take a handle, or a struct tw_due, may be made for ever.
  *
  * Units: none.
  * Threads: any, once, and after all other calls with the engine have returned.
@@ -454,8 +453,8 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
  *   threads' calls under way.
  * Lifetime: the engine exists until this call returns 0.
  * Returns: 0; -EBUSY: not stopped, or it has a scaled kind that was not destroyed; -EDEADLK. In a
- *   forked child: 0, and it frees everything that it can; but -EDEADLK in a finaliser that
- *   tw_fork_reinit runs for that engine.
+ *   forked child, for an engine of the parent: 0, and the call frees everything that it can; but
+ *   -EDEADLK in a finaliser that tw_fork_reinit runs for that engine.
  * Since: 0.1.0.
  */
 TW_API int tw_engine_destroy(struct tw_engine *engine);
@@ -547,7 +546,7 @@ TW_API int tw_engine_state(struct tw_engine *engine);
  *
  * Units: runs.
  * Threads: any, concurrently.
- * In callback: yes; the run from which it is called may be among those it finds.
+ * In callback: yes; the run from which it is called may be among those that it finds.
  * Progress: wait-free, except for the hook.
  * Lifetime: none.
  * Returns: how many runs under way have taken too long, whether they were reported before or not, 0
@@ -560,7 +559,7 @@ TW_API int tw_engine_watch(struct tw_engine *engine);
  * Runs the callback (and finaliser) of a timeout that the dispatch hook accepted.
  *
  * Units: none.
- * Threads: any. It must be called exactly once for each accepted timeout.
+ * Threads: any. The program must call it exactly once for each accepted timeout.
  * In callback: yes.
  * Progress: that of the callback.
  * Lifetime: `due` is read during the call only; the engine does not end its stop before the call

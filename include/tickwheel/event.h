@@ -147,7 +147,7 @@ TW_BESIDE_API int tw_event_pending(const struct tw_event *event, short what,
  *
  * Units: none.
  * Threads: the base's, once.
- * In callback: yes, also in its own.
+ * In callback: yes, also in the timer's own callback.
  * Progress: wait-free.
  * Lifetime: the timer no longer exists after the call.
  * Returns: 0, also for NULL.

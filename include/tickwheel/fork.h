@@ -26,9 +26,9 @@ enum tw_reinit_flag {
 	TW_REINIT_KEEP = 1,
 	/**
 	 * Runs, inside the call, the finaliser of each timeout that was pending at the fork, with
-	 * TW_END_UNEXPIRED. So the finaliser can release the child's copy of the argument. A
-	 * timeout is excepted if the parent was in its callback, or about to begin it. Not together
-	 * with TW_REINIT_KEEP.
+	 * TW_END_UNEXPIRED. So the finaliser can release the child's copy of the argument. This
+	 * does not apply to a timeout whose callback the parent was running, or was about to run.
+	 * Not together with TW_REINIT_KEEP.
 	 */
 	TW_REINIT_FINALISE = 2,
 };
@@ -54,8 +54,8 @@ enum tw_reinit_flag {
  *   first call in a child at once, one of them takes over the library, and the others wait.
  * In callback: no (-EDEADLK). A child that was forked in a callback may not call it either.
  * Progress: walks through the memory of all timeouts, which is as large as it was at the process's
- *   peak. The system copies that memory for the child meanwhile: about 0.1 ms for each 1,000
- *   timeouts.
+ *   peak. The system copies that memory for the child meanwhile. This takes about 0.1 ms for each
+ *   1,000 timeouts.
  * Lifetime: the engine's lifetime in this process begins here and lasts until tw_engine_destroy.
  *   Its clock, kinds and arguments must exist in the child, and the thread and dispatch hooks must
  *   work in it.

@@ -54,7 +54,8 @@ enum tw_group_flags {
 	 * TW_GROUP_BY_NODE, but not in loop mode, and not if `engine` sets a CPU set or a thread
 	 * hook. */
 	TW_GROUP_PINNED = 1,
-	/** The first schedule to an engine starts it, and not tw_group_create. */
+	/** tw_group_create does not start the engines. The first schedule to an engine starts
+	 * it. */
 	TW_GROUP_LAZY = 2,
 };
 
@@ -93,9 +94,9 @@ struct tw_group_options {
 TW_API int tw_group_options_init(struct tw_group_options *ret_options, size_t size);
 
 /**
- * Creates a group and starts its engines. It does not start them with TW_GROUP_LAZY, nor in loop
- * mode, where polling an engine starts it. The call creates all engines or none: if one cannot be
- * created or started, those before it are stopped and freed.
+ * Creates a group and starts its engines. With TW_GROUP_LAZY, and in loop mode, the call does not
+ * start them: a schedule or, in loop mode, a poll does. The call creates all engines or none: if
+ * one cannot be created or started, those before it are stopped and freed.
  *
  * Units: see the struct.
  * Threads: any.
@@ -209,9 +210,9 @@ TW_API TW_CHECKED_SCHEDULE int tw_group_schedule(struct tw_group *group, int64_t
 
 /**
  * Calls tw_schedule_at for the calling thread's engine. A deadline means the same in each engine of
- * a group. The engines share the clock that the options give, or each has a default clock, and
- * these count the same time. As with tw_schedule, `*ret_handle` is written before the callback can
- * run.
+ * a group: the engines share the clock that the options give, or each has a default clock, and all
+ * default clocks count the same time. As with tw_schedule, `*ret_handle` is written before the
+ * callback can run.
  *
  * Units: as tw_schedule_at.
  * Threads: any.

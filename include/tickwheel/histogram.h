@@ -27,7 +27,7 @@ enum tw_measurement {
 #define TW_HISTOGRAM_BUCKETS 4609
 
 /**
- * Values in nanoseconds, and how often each was seen. A histogram is the caller's own memory,
+ * Values in nanoseconds, and how often each occurred. A histogram is the caller's own memory,
  * because a reading is a copy. `struct tw_histogram histogram = {.size = sizeof(histogram)}` makes
  * an empty one.
  *

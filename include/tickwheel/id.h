@@ -5,8 +5,8 @@
  * bytes.
  *
  * An id fits where a handle does not: in the `long` of a virtual machine, in the timer id of a
- * framework, in a field of a protocol. It is as safe as a handle: after the timeout's end it names
- * nothing, and it never names another timeout.
+ * framework, in a field of a protocol. An id is as safe as a handle: after the timeout's end it
+ * names nothing, and it never names another timeout.
  *
  * An id has 32 bits for the number of the timeout's block of memory, and 32 bits for how many
  * timeouts this block has served. When a block has served 2^32 timeouts, the next schedule by id

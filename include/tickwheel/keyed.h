@@ -6,7 +6,7 @@
  *
  * A table (struct tw_keyed) belongs to an engine. A key is a string of bytes, and the table keeps a
  * copy of it. A key has at most one entry: a kind and an argument. When the entry is due, its
- * callback runs. The callback returns when the entry should run again, or that it has ended. The
+ * callback runs. The callback returns the delay until the entry runs again, or TW_KEYED_END. The
  * entry keeps its key during its runs and between them. Each accepted entry ends exactly once, and
  * then the `ended` hook of its kind runs.
  */
@@ -43,9 +43,9 @@ enum tw_keyed_end {
 	/** Another entry has taken its key. */
 	TW_KEYED_END_REPLACED = 2,
 	/** The entry had to wait again, but the engine had no memory or no place within its limit
-	 * of pending timeouts. This can also happen to an entry that becomes due while the call
-	 * that schedules it is still under way. Or the executor rejected the entry, and the engine
-	 * drops rejected timeouts (TW_REJECTION_DROP). */
+	 * of pending timeouts. Even an entry's first wait can end like this, if the entry becomes
+	 * due while the call that schedules it is still under way. Or the executor rejected the
+	 * entry, and the engine drops rejected timeouts (TW_REJECTION_DROP). */
 	TW_KEYED_END_DROPPED = 3,
 	/** The engine was stopped. */
 	TW_KEYED_END_STOPPED = 4,
@@ -83,8 +83,8 @@ struct tw_keyed_self {
  * may do whatever a callback may do, also with its own key. If another entry replaces this one
  * meanwhile, this entry does not run again.
  *
- * Returns when it should run next: nanoseconds from now, more than 0; or TW_NEVER, if the entry
- * should keep its key and wait until it is rescheduled, cancelled, replaced or stopped.
+ * Returns the delay until the entry's next run: nanoseconds from now, more than 0. With TW_NEVER
+ * the entry keeps its key, and waits until it is rescheduled, cancelled, replaced or stopped.
  * TW_KEYED_END and all negative values end the entry. If a callback ends its thread (pthread_exit),
  * its entry has ended too.
  */
@@ -96,11 +96,11 @@ typedef int64_t tw_keyed_callback(const struct tw_keyed_self *self, void *arg);
  * has it.
  *
  * If the callback ends the entry, the hook runs after the callback, on the same thread. If a call
- * cancels or replaces the entry, the hook runs inside that call. If the engine is stopped, it runs
- * on the worker or in the thread that stops the engine. The hook may call everything that is
- * allowed in a callback. If the hook ends its thread, the entry has ended like any other, but the
- * call in which the hook runs does not return. If that call is a replace, only a lookup can then
- * show whether the new entry has the key.
+ * cancels or replaces the entry, the hook runs inside that call. If a stop of the engine ends the
+ * entry, the hook runs on the worker or in the thread that stops the engine. The hook may call
+ * everything that is allowed in a callback. If the hook ends its thread, the entry has ended like
+ * any other, but the call in which the hook runs does not return. If that call is a replace, only a
+ * lookup can then show whether the new entry has the key.
  */
 typedef void tw_keyed_ended(const struct tw_keyed_self *self, void *arg, enum tw_keyed_end end);
 
@@ -130,8 +130,8 @@ struct tw_keyed_options {
 	/** Must be 0. */
 	uint64_t flags;
 	/** The number of keys that the table is sized for: 1 to TW_KEYED_KEYS_MAX. The size never
-	 * changes. It is not a limit, but if there are more keys, each lookup takes more steps.
-	 * Default 1,024. */
+	 * changes. A table may hold more keys, but then each lookup takes more steps. Default
+	 * 1,024. */
 	uint32_t expected_keys;
 	/** The length of the longest key that is allowed, in bytes: 1 to TW_KEYED_KEY_BYTES_MAX.
 	 * Keys of up to 36 bytes need no separate memory. Default 256. */
@@ -217,7 +217,7 @@ TW_API TW_CHECKED int tw_keyed_create(struct tw_engine *engine,
  * the return.
  *
  * Units: none.
- * Threads: any, once; no thread may use the table any more. It must not be called in a visit of
+ * Threads: any, once; no thread may use the table any more. The call must not be made in a visit of
  *   tw_keyed_each.
  * In callback: yes, but not in a callback or a hook of this table (-EBUSY).
  * Progress: waits some milliseconds for the grace period of entries that have ended just now. If no
@@ -325,7 +325,7 @@ TW_API int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t k
  *
  * Units: see the struct.
  * Threads: any.
- * In callback: yes; it finds its own entry present and busy.
+ * In callback: yes; for the callback's own entry, the result is present and busy.
  * Progress: wait-free.
  * Lifetime: see the struct.
  * Returns: TW_KEYED_PRESENT and `*ret_info` (may be NULL); TW_KEYED_ABSENT; -EINVAL (table, key,

@@ -91,13 +91,14 @@ TW_API int64_t tw_engine_poll_for(struct tw_engine *engine, uint64_t budget, int
  * Returns when the next poll is needed. A loop that waits for the descriptor (tw_engine_fd) does
  * not need this call.
  *
- * The result does not include timeouts that other threads schedule after this call. They make the
- * descriptor readable; without it, the next poll finds them.
+ * The result does not include timeouts that other threads schedule after this call. Such a timeout
+ * makes the descriptor readable if it is due earlier than all before. Without a descriptor, the
+ * next poll finds it.
  *
  * Units: nanoseconds of the engine's clock (tw_engine_now). A time that has passed, such as 0: at
  *   once. TW_NEVER: nothing will ever be due. The result is never later than the tick boundary at
- *   which the earliest timeout runs. It is earlier if many far timeouts must first move to a lower
- *   level of the wheel.
+ *   which the earliest timeout runs. It is earlier if many far timeouts must move to a lower level
+ *   of the wheel before.
  * Threads: as tw_engine_poll.
  * In callback: yes.
  * Progress: O(levels) with the hierarchical wheel, O(occupied slots) with the hashed one.

@@ -32,11 +32,11 @@ struct tw_allocator {
  * system allows them) again.
  *
  * The allocator serves all later allocations: slabs of timeouts and of slot entries, engines,
- * wheels. An engine uses the allocator that it was created with to allocate and give back its wheel
- * and its rings. A thread that schedules or cancels on an engine gets a ring of 8 KiB at its first
- * call. If the thread outruns the worker, the ring grows to 520 KiB, and it shrinks again after a
- * long calm. If there is no memory for a ring, or for a larger one, the engine works without it, a
- * little slower.
+ * wheels. An engine keeps the allocator that was set at its creation: it allocates and gives back
+ * its wheel and its rings with that one. A thread that schedules or cancels on an engine gets a
+ * ring of 8 KiB at its first call. If the thread outruns the worker, the ring grows to 520 KiB, and
+ * it shrinks again after a long calm. If there is no memory for a ring, or for a larger one, the
+ * engine works without it, a little slower.
  *
  * Units: bytes.
  * Threads: any. `allocate` and `release` run on the workers and in any thread that schedules or

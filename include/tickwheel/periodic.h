@@ -4,10 +4,10 @@
  * Periodic timeouts: one handle for a chain of runs.
  *
  * A chain is pending until it is cancelled, handed back by stop, or has completed all its runs. Its
- * runs never overlap, not even in executors, because the chain waits for its next run only after
- * the last one has ended. Nothing is allocated between runs. tw_cancel, tw_cancel_wait,
- * tw_reschedule, tw_timeout_state and tw_timeout_get work on its handle as on any other;
- * docs/periodic.md says what their results mean for a chain.
+ * runs never overlap, not even in executors, because the wait for a run begins only when the run
+ * before has ended. Nothing is allocated between runs. tw_cancel, tw_cancel_wait, tw_reschedule,
+ * tw_timeout_state and tw_timeout_get work on the chain's handle as on any other; docs/periodic.md
+ * says what their results mean for a chain.
  */
 #ifndef TICKWHEEL_PERIODIC_H
 #define TICKWHEEL_PERIODIC_H
@@ -23,16 +23,17 @@ struct tw_engine;
 
 /** The time from which a period is counted. */
 enum tw_period_mode {
-	/** The period is counted from the time for which the last run was scheduled. So the runs
+	/** The period is counted from the time for which the run before was scheduled. So the runs
 	 * are on a grid, which does not shift with lateness, jitter or the callback's duration. */
 	TW_PERIOD_FIXED_RATE = 0,
-	/** The period is counted from the end of the last run: it is the pause between two runs. */
+	/** The period is counted from the end of the run before: it is the pause between two
+	 * runs. */
 	TW_PERIOD_FIXED_DELAY = 1,
 };
 
 /**
  * What happens to missed points of the grid of TW_PERIOD_FIXED_RATE. A point is missed if its tick
- * is already over when the run before it ends. That happens if the worker was delayed, or if the
+ * is already over when the previous run ends. That happens if the worker was delayed, or if the
  * callback took longer than the period.
  */
 enum tw_period_missed {
@@ -98,8 +99,8 @@ struct tw_period {
  * `kind` runs once, when the chain has ended: after the last run, or when the chain is handed back.
  * After the last run it gets TW_END_EXPIRED if the chain has completed all its runs, and
  * TW_END_CANCELLED if the chain was cancelled. A chain counts as one pending timeout from this call
- * to its end, also while it runs. If the time of the next run does not fit 2^63 ns, it never comes:
- * the chain is pending until it is cancelled, rescheduled or handed back.
+ * to its end, also while it runs. If the time of the next run does not fit 2^63 ns, there is no
+ * next run: the chain is pending until it is cancelled, rescheduled or handed back.
  *
  * The callback may rely on `*ret_handle`, because the call writes it before the first run can
  * begin, and never afterwards. On failure it is not changed.
@@ -127,9 +128,9 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule_periodic(struct tw_engine *engine,
  *
  * With TW_PERIOD_FIXED_RATE the interval is counted from the time for which this run was scheduled.
  * With TW_PERIOD_FIXED_DELAY it is counted from the end of this run. The policy for missed runs
- * applies to this interval, too. If a run makes several calls, the last one counts. A chain that
- * calls it in each run can have intervals that grow; without the call the period applies again. If
- * the chain ends with this run, the call has no effect.
+ * applies to this interval, too. If a run makes several calls, the last one counts. If the callback
+ * makes this call in each run, the intervals may differ, for example grow. After a run without the
+ * call, the period applies again. If the chain ends with this run, the call has no effect.
  *
  * Units: nanoseconds; negative is 0; TW_NEVER: no further run by itself, but the chain stays
  *   pending.
@@ -147,9 +148,9 @@ TW_API int tw_period_next(struct tw_handle self, int64_t delay_ns);
  * Changes the period of a periodic timeout for good, from inside one of its runs. The interval
  * after this run is the first one with the new period.
  *
- * Other threads cannot change the period, because only the thread that runs the callback owns it;
- * they cancel the timeout and schedule another one. If a run also calls tw_period_next, the last of
- * these calls sets the interval after this run.
+ * Other threads cannot change the period, because only the thread that runs the callback may write
+ * it. They can cancel the timeout and schedule another one. If a run also calls tw_period_next, the
+ * last of these calls sets the interval after this run.
  *
  * Units: nanoseconds, 1 or more. TW_NEVER: no further run by itself, but the chain stays pending.
  * Threads: the one that runs the callback.

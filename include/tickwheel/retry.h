@@ -84,11 +84,11 @@ typedef int tw_retry_attempt(struct tw_retry_handle self, void *arg, uint64_t at
  * The hook for the end of a task. Runs exactly once; this is the place to release `arg`. The
  * library does not touch `arg` afterwards. `attempts` is the number of attempts that have begun.
  *
- * If an attempt ends the task, the hook runs after the attempt, on the same thread. If
- * tw_retry_complete, tw_retry_cancel, or a submit that drops the task ends it, the hook runs inside
- * that call. If the engine is stopped, it runs on the worker or in the thread that stops the
- * engine. The hook may call everything that is allowed in a callback. When it runs, the task's
- * place in the queue is free, unless another task has already taken it.
+ * If an attempt ends the task, the hook runs after the attempt, on the same thread. If a call ends
+ * the task (tw_retry_complete, tw_retry_cancel, or a submit that drops it), the hook runs inside
+ * that call. If a stop of the engine ends the task, the hook runs on the worker or in the thread
+ * that stops the engine. The hook may call everything that is allowed in a callback. When it runs,
+ * the task's place in the queue is free, unless another task has already taken it.
  */
 typedef void tw_retry_ended(void *arg, enum tw_retry_end end, uint64_t attempts);
 
@@ -122,8 +122,8 @@ enum tw_retry_jitter {
 	TW_RETRY_JITTER_FULL = 100,
 };
 
-/** The delays between attempts. It must stay unchanged and alive until all tasks that use it have
- * ended. */
+/** The delays between attempts. A schedule must stay unchanged and alive until all tasks that use
+ * it have ended. */
 struct tw_retry_schedule {
 	/** sizeof(struct tw_retry_schedule). */
 	uint32_t size;
@@ -200,10 +200,10 @@ enum tw_retry_policy {
 	/**
 	 * The oldest task is dropped: among the tasks that wait for an attempt or for
 	 * tw_retry_complete, the one that was submitted first. If there is no such task, the new
-	 * one is rejected. That is the case when each task is inside an attempt, or a call is
-	 * ending or continuing it. The new task is also rejected, and no task is dropped, if the
-	 * engine's own `pending_limit` has no place for one more timeout. The reason is that the
-	 * new task needs its timeout before the old task is dropped.
+	 * one is rejected. That is the case when each task is inside an attempt, or in a call that
+	 * is ending or continuing the task. The new task is also rejected, and no task is dropped,
+	 * if the engine's own `pending_limit` has no place for one more timeout. The reason is that
+	 * the new task needs its timeout before the old task is dropped.
 	 */
 	TW_RETRY_DROP_OLDEST = 2,
 };
@@ -319,8 +319,8 @@ TW_API int tw_retry_destroy(struct tw_retry *retry);
  * Threads: any.
  * In callback: yes.
  * Progress: lock-free. It allocates tasks, 64 at a time, if the queue holds more of them than ever
- *   before. When it drops a task, it reads one word for each 64 tasks, and more if their ages are
- *   not known yet.
+ *   before. To drop a task, it reads one number for each 64 tasks, and searches the tasks
+ *   themselves where these numbers are out of date.
  * Lifetime: `kind` and its schedule until the task has ended; `arg` is passed on and not looked at.
  * Returns: an enum tw_retry_submit_outcome, and `*ret_handle` (may be NULL), of zeros if the new
  *   task was dropped; -EINVAL (queue, kind, its attempt, flags, time, or anything in its schedule);
@@ -376,8 +376,8 @@ TW_API TW_CHECKED_SCHEDULE int tw_retry_submit_failed(struct tw_retry *retry,
 TW_API int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result result);
 
 /**
- * Cancels a task. The call does not wait for a pending attempt: the completion of that attempt will
- * return -ESTALE.
+ * Cancels a task. The call does not wait for a pending attempt: tw_retry_complete will return
+ * -ESTALE for that attempt.
  *
  * Units: none.
  * Threads: any.
@@ -385,8 +385,8 @@ TW_API int tw_retry_complete(struct tw_retry_handle handle, enum tw_retry_result
  * Progress: lock-free.
  * Lifetime: as tw_retry_complete.
  * Returns: an enum tw_retry_cancel_outcome; -EINVAL: a handle of zeros, or one that cannot name a
- *   task; -ECHILD. If no submit or attempt gave the handle, but it looks like one of a task, the
- *   behaviour is undefined.
+ *   task; -ECHILD. If neither a submit nor an attempt has made the handle, but it looks like the
+ *   handle of a task, the behaviour is undefined.
  * Since: 0.1.0.
  */
 TW_API int tw_retry_cancel(struct tw_retry_handle handle);

@@ -15,7 +15,7 @@
  * tw_cancel_wait, tw_timeout_state, tw_timeout_get and the batch calls. Two things differ. First,
  * tw_timeout_get, tw_run_get and the remaining time of a hand-back report the deadline at factor 1,
  * which is start + most; tw_reschedule sets this deadline, too. Second, tw_timeout_get reports the
- * kind's engine only while the timeout is pending or runs. Once the timeout has ended, it may
+ * kind's engine only while the timeout is pending or runs. Once the timeout has ended, the call may
  * report the address of an internal engine.
  */
 #ifndef TICKWHEEL_SCALED_H
@@ -36,9 +36,9 @@ struct tw_scaled;
  *
  * The kind uses the engine's tick, clock, dispatch hook, policy for rejections, threshold of slow
  * runs, and limit of pending timeouts. The limit applies to each scaled kind separately. The bound
- * on lateness (`late_ns`) and the measurements (`measure`) do not apply to its timeouts. Each
- * scaled kind has two internal timeouts on the engine. They count as pending there, and the
- * engine's hooks may receive them (tw_scaled_owns), also in the hand-back when the engine is
+ * on lateness (`late_ns`) and the measurements (`measure`) do not apply to the timeouts of a scaled
+ * kind. Each scaled kind has two internal timeouts on the engine. These count as pending there, and
+ * the engine's hooks may receive them (tw_scaled_owns), also in the hand-back when the engine is
  * stopped.
  *
  * Units: nanoseconds; 0 or more, below TW_NEVER. The least delay may be equal to the most. A delay of
@@ -58,9 +58,9 @@ TW_API TW_CHECKED int tw_scaled_create(struct tw_engine *engine, int64_t least_n
 /**
  * Schedules a timeout of a scaled kind, whose delay begins now. Otherwise the same as tw_schedule.
  *
- * The callback runs at the first tick boundary of the engine after the deadline; the factor at that
- * time decides when that is. The slack of `kind` is added to the deadline. Timeouts of one scaled
- * kind run in the order of their deadlines.
+ * The callback runs at the first tick boundary of the engine after the deadline. The deadline
+ * changes with the factor until the callback runs. The slack of `kind` is added to the deadline.
+ * Timeouts of one scaled kind run in the order of their deadlines.
  *
  * Units: none.
  * Threads: any.
@@ -99,7 +99,7 @@ TW_API int tw_scaled_touch(struct tw_scaled *scaled, struct tw_handle handle);
 /**
  * Reads the deadline of a timeout by the present factor.
  *
- * Units: nanoseconds of the engine's clock; TW_NEVER if it was rescheduled to that.
+ * Units: nanoseconds of the engine's clock; TW_NEVER if the timeout was rescheduled to TW_NEVER.
  * Threads: any.
  * In callback: yes.
  * Progress: as tw_timeout_get.

@@ -125,9 +125,10 @@ TW_API int64_t tw_scope_end(struct tw_scope *scope);
  * Units: `timeout_ns`, the longest time to wait for all callbacks together; TW_NEVER: without
  *   bound; 0 or less: do not wait.
  * Threads: any.
- * In callback: yes. It does not wait for the callback in which it is called. On a worker it does
- *   not wait for any callback of that worker's engine. Two callbacks of different threads that wait
- *   for each other deadlock, so two callbacks of one scope in an executor must not both call it.
+ * In callback: yes. The call does not wait for the callback in which it is made. On a worker it
+ *   does not wait for any callback of that worker's engine. If two callbacks on different threads
+ *   wait for each other, they deadlock. So two callbacks of one scope in an executor must not both
+ *   make this call.
  * Progress: blocks.
  * Lifetime: as tw_scope_end.
  * Returns: 0; -ETIMEDOUT: the scope has ended, but a callback still runs; -EINVAL; -ECHILD (as

@@ -45,9 +45,9 @@ struct tw_stats {
 	uint64_t transferred;
 	/** Transfer batches that were not empty. */
 	uint64_t transfers;
-	/** The most timeouts that one transfer batch took from the queues of the lanes. It includes
-	 * timeouts that were cancelled on their way to the wheel, and cancelled ones that must be
-	 * taken out of the wheel. */
+	/** The most timeouts that one transfer batch took from the queues of the lanes. The number
+	 * includes timeouts that were cancelled on their way to the wheel, and cancelled ones that
+	 * must be taken out of the wheel. */
 	uint64_t largest_transfer;
 	/** Turns of the worker. */
 	uint64_t turns;

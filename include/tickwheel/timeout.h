@@ -91,8 +91,8 @@ enum tw_kind_flag {
 	/**
 	 * Only the engine's owner may schedule, reschedule and cancel timeouts of this kind. The
 	 * owner is the thread inside a bracket of the loop (loop.h), or a callback on the worker.
-	 * These calls then need no atomic operation. Other threads get -EPERM, but may read such
-	 * timeouts (tw_timeout_get, tw_timeout_state).
+	 * The calls on such a timeout need no atomic operation. Other threads get -EPERM, but may
+	 * read such timeouts (tw_timeout_get, tw_timeout_state).
 	 */
 	TW_KIND_FLAG_OWNER_ONLY = 1,
 	/**
@@ -250,10 +250,10 @@ struct tw_timeout {
  *   If the thread's stock of memory is empty, refilling it is lock-free, and makes a system call at
  *   times. The thread's first call to an engine allocates its ring. The first schedule on an engine
  *   starts the worker, but does not wait for it. If cancelled timeouts pile up because the worker
- *   cannot keep up, every 1,024th call of a thread pauses. If they take 16 MiB or more, the thread
- *   yields; from 64 MiB on it sleeps 1 to 10 ms. If 10 or more threads use the engine, this sleep
- *   is multiplied by a fifth of their number, up to 1 s. The pause is never longer, whatever the
- *   worker does.
+ *   cannot keep up, every 1,024th call of a thread pauses. If these timeouts take 16 MiB or more,
+ *   the thread yields its processor; from 64 MiB on it sleeps 1 to 10 ms. If 10 or more threads use
+ *   the engine, this sleep is multiplied by a fifth of their number, up to 1 s. The pause is never
+ *   longer, whatever the worker does.
  * Lifetime: `kind` until the timeout has ended; `arg` is passed on, not looked at.
  * Returns: 0 and `*ret_handle` (may be NULL); -EINVAL (engine, kind, its callback, flags, slack);
  *   -E2BIG (a kind of a newer header with fields set that this library does not know, or of a
@@ -281,9 +281,10 @@ TW_API TW_CHECKED_SCHEDULE int tw_schedule(struct tw_engine *engine, int64_t del
  *   run by deadline, but in the order in which their thread scheduled them. An engine without
  *   either flag has four exceptions. If more than 65,536 calls of a thread wait for the worker,
  *   later calls may overtake earlier ones. If a thread cancels timeouts before they reach the
- *   wheel, a timeout that it schedules next may run as early as they would have. If a late timeout
- *   is cancelled, the last of the late timeouts takes its place. If the worker stalls for a whole
- *   revolution of a hashed wheel, the overdue timeouts run in the order of its slots.
+ *   wheel, the timeouts that it schedules next may run as early as the cancelled ones would have.
+ *   If a late timeout is cancelled, the last of the late timeouts takes its place. If the worker
+ *   stalls for a whole revolution of a hashed wheel, the overdue timeouts run in the order of its
+ *   slots.
  * Threads: any.
  * In callback: yes, as tw_schedule.
  * Progress: as tw_schedule.
@@ -321,9 +322,9 @@ TW_API int tw_cancel(struct tw_handle handle);
  *   less: do not wait.
  * Threads: any.
  * In callback: yes. For the callback's own timeout, and on the worker of the timeout's engine, it
- *   does not wait and returns as tw_cancel. Two callbacks of different threads that wait for each
- *   other deadlock. So does a callback in an executor that waits for a callback that only its own
- *   thread would run.
+ *   does not wait and returns as tw_cancel. If two callbacks on different threads wait for each
+ *   other, they deadlock. A callback in an executor also deadlocks if it waits for another callback
+ *   that only its own thread would run.
  * Progress: blocks.
  * Lifetime: as tw_cancel.
  * Returns: as tw_cancel, with TW_CANCEL_EXPIRED, TW_CANCEL_CANCELLED or TW_CANCEL_STALE after
@@ -412,9 +413,9 @@ TW_API int tw_timeout_get(struct tw_handle handle, struct tw_timeout *ret_timeou
  * In callback: yes.
  * Progress: as tw_timeout_get.
  * Lifetime: none. The kind and the argument are printed as addresses, and not used.
- * Returns: the length of the whole text, as snprintf does; -EINVAL (NULL as `buffer`, and `bytes`
- *   not 0). If the length is not less than `bytes`, the text in the buffer is cut. If the handle is
- *   zeros, or names an ended timeout or one of a forked process's parent, the text says so.
+ * Returns: the length of the whole text, as snprintf does; -EINVAL (`buffer` is NULL, and `bytes`
+ *   is not 0). If the length is not less than `bytes`, the text in the buffer is cut. If the handle
+ *   is zeros, or names an ended timeout or one of a forked process's parent, the text says so.
  * Since: 0.1.0.
  */
 TW_API int tw_timeout_text(struct tw_handle handle, char *buffer, size_t bytes);

@@ -16,8 +16,8 @@
  * callback has ended, and the executor could never be closed.
  *
  * tw_engine_stop waits for all accepted timeouts, and therefore for the loop. On a thread other
- * than the loop's, call it as usual. On the loop's own thread it would wait for itself, so call it
- * there like this:
+ * than the loop's, call it as usual. On the loop's own thread the call would wait for a loop that
+ * cannot run meanwhile. So call it there like this:
  *
  *     while (tw_engine_stop(engine, NULL, NULL, TW_MS(1)) == -ETIMEDOUT)
  *             tw_uv_flush(executor);
@@ -30,9 +30,9 @@
  * an engine, call tw_uv_flush after each tw_engine_poll, because the poll that ends the engine
  * waits for all accepted timeouts.
  *
- * In a forked child an executor of the parent rejects all timeouts. The timeouts under way belong
- * to the parent, and the memory that libuv held for them is not freed in the child. Close the
- * executor after uv_loop_fork.
+ * In a forked child an executor of the parent rejects all timeouts. The timeouts that were under
+ * way at the fork belong to the parent, and the memory that libuv held for them is not freed in the
+ * child. Close the executor after uv_loop_fork.
  */
 #ifndef TICKWHEEL_UV_H
 #define TICKWHEEL_UV_H
@@ -101,8 +101,8 @@ TW_BESIDE_API int tw_uv_flush(struct tw_uv *executor);
  * In callback: no.
  * Progress: does not wait.
  * Lifetime: the executor must not be used after the call has returned 0.
- * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop has not processed its end
- *   yet. Then run the loop and call again.
+ * Returns: 0 (also for NULL); -EBUSY: a timeout is under way, or the loop has not processed the end
+ *   of one yet. Then run the loop and call again.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_uv_close(struct tw_uv *executor);

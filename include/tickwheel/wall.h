@@ -27,8 +27,8 @@ struct tw_engine;
  *
  * The timeout never runs before the wall clock shows the date: the worker compares the two just
  * before the run. If the wall clock is set forward beyond the date, the timeout runs at once. If
- * the wall clock is set back, the timeout waits until it shows the date again. A run that has begun
- * is not repeated.
+ * the wall clock is set back, the timeout waits until the clock shows the date again. A run that
+ * has begun is not repeated.
  *
  * The first timeout with a date on an engine creates two things, which stay until
  * tw_engine_destroy. One is a timer descriptor of the kernel, which becomes readable when the wall
@@ -60,8 +60,8 @@ TW_API int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const str
 
 /**
  * Sets the wall clock that belongs to a virtual clock, forward or back, for tests. The engine's
- * time does not change. tw_clock_set moves both by the same distance. Until the first call of
- * tw_clock_set_wall both show the same time.
+ * time does not change. tw_clock_set moves both clocks by the same distance. Until the first call
+ * of tw_clock_set_wall both clocks show the same time.
  *
  * Units: nanoseconds since 1970, 0 or more.
  * Threads: any, one at a time, and not at the same time as tw_clock_set.

@@ -44,7 +44,7 @@
 
 /*
  * The fields that a cancel needs after its swap. The canceller copies them before the swap, because
- * after it the node may serve another timeout.
+ * after the swap the node may serve another timeout.
  */
 struct victim {
 	struct twi_node *node;
@@ -58,7 +58,7 @@ struct victim {
  * Does the work that follows a successful swap, unless the timeout was in the calling thread's own
  * wheel. `state`: the state before the swap. `quick`: the timeout was in a ring, the lane is the
  * thread's own, the stock has space, and the engine has no limit. Returns the number of this cancel
- * in its lane, or 0 if it leaves the worker no work.
+ * in its lane, or 0 if the cancel leaves the worker no work.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_cancelled(struct twi_worker *worker, struct twi_lane *lane,
 						 struct twi_thread *thread, struct tw_handle handle,
@@ -129,8 +129,8 @@ static bool pending_cancel(struct victim *victim, struct tw_handle handle,
 			lane_cancelled(worker, lane, thread, handle, TWI_WORD_WHEELED, false);
 		TWI_TEST_POINT("cancel:won");
 		/*
-		 * If QUEUED is set, the rescheduling thread pushes the node to the worker. A second
-		 * push would link the node twice.
+		 * If QUEUED is set, the thread that set it by a reschedule pushes the node to the
+		 * worker. A second push would link the node twice.
 		 */
 		if (!sweeping && (*word & TWI_WORD_QUEUED) == 0)
 			twi_lane_push_cancelled(worker, lane, victim->node);
@@ -150,8 +150,8 @@ static bool victim_cancel(struct tw_handle handle, struct twi_thread *thread,
 	bool won;
 
 	/*
-	 * Fetches the cache line for writing. Otherwise the reads below would fetch it, and the
-	 * swap would fetch it again.
+	 * Fetches the node's cache line for writing. Otherwise the reads below would fetch it for
+	 * reading only, and the swap would fetch it again.
 	 */
 	TWI_PREFETCH_WRITE(node);
 	/* E10: stop does not let the engine be freed until the RCU section ends. */
@@ -200,8 +200,8 @@ static int outcome_of(struct tw_handle handle, uint64_t word)
 
 /*
  * Does the work that follows when the worker's own thread has cancelled a timeout in its wheel.
- * `sweeping`: the engine is being stopped; then this only counts the cancel, and stop's sweep frees
- * the node. `fresh`: cancel_is_short was true.
+ * `sweeping`: the engine is being stopped. Then this function only counts the cancel, and stop's
+ * sweep frees the node. `fresh`: cancel_is_short was true.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED void
 local_cancelled(struct twi_worker *worker, struct twi_thread *thread, struct twi_node *node,
@@ -369,7 +369,10 @@ static TWI_NOINLINE int lane_cancel(struct tw_handle handle, struct twi_thread *
 	return TW_CANCEL_DONE;
 }
 
-/* Cancels a timeout on a thread whose wheel_of is set, by the general path. */
+/*
+ * Cancels a timeout on a thread whose wheel_of is set: by own_cancel if possible, otherwise by
+ * lane_cancel.
+ */
 static TWI_NOINLINE int local_cancel(struct tw_handle handle, struct twi_thread *thread)
 {
 	struct victim victim;
@@ -495,8 +498,8 @@ int tw_cancel(struct tw_handle handle)
 	if (TWI_UNLIKELY(!twi_handle_sane(handle)))
 		return twi_misuse_handle(handle);
 	/*
-	 * A thread whose wheel_of is set is attached and not in a forked child, so neither must be
-	 * checked.
+	 * A thread whose wheel_of is set is attached and not in a forked child. So this path needs
+	 * no check for either.
 	 */
 	if (twi_owned_here(handle, &twi_thread_self))
 		return owned_cancel(handle);

@@ -3,14 +3,15 @@
  * tw_cancel_many.
  *
  * A sweep is the work of one RCU section. It cancels timeouts that wait in a ring or in an engine's
- * wheel. Each is cancelled by its own swap, the linearization point, as in cancel.c. A sweep works
- * in blocks. A block is a row of consecutive handles whose timeouts belong to one engine and wait
- * in the same place. A locked instruction waits until all stores before it are in the cache. So a
- * block makes all its swaps first, with as few stores as possible between them.
+ * wheel. As in cancel.c, each timeout has a swap of its own, which is the linearization point of
+ * its cancel. A sweep works in blocks. A block is a row of consecutive handles whose timeouts
+ * belong to one engine and wait in the same place. A locked instruction waits until all stores
+ * before it are in the cache. So a block makes all its swaps first, with as few stores as possible
+ * between them.
  *
  * All other work follows once for the whole block. The sweep counts the cancels. If the nodes were
- * in a ring, the sweep returns them to the stock together: since the swap they belong to the
- * canceller. If they are in the wheel, the sweep adds them to one batch of pushes
+ * in a ring, the sweep returns them to the stock together, because since the swaps they belong to
+ * the canceller. If they are in the wheel, the sweep adds them to one batch of pushes
  * (ingress/batch.h), so that the worker sees them all at once. Only reclaim frees a node in the
  * wheel, and reclaim learns of the node only by the push. So no other thread touches a swapped node
  * before the push.
@@ -22,8 +23,8 @@
  *
  * Progress. Wait-free, because a swap that fails is not repeated here. Timeouts that are left to
  * tw_cancel have the progress of tw_cancel, which is lock-free. If the system suspends the thread
- * in the middle, two groups of nodes stay in memory until it continues: those of one block in a
- * ring, and those that the sweep has cancelled in the wheel but not pushed yet.
+ * in the middle, two groups of nodes stay in memory until the thread continues: those of one block
+ * in a ring, and those that the sweep has cancelled in the wheel but not pushed yet.
  */
 #include "base/atomic.h"
 #include "base/probe.h"
@@ -57,7 +58,7 @@ struct sweep {
 	struct twi_worker *worker; /* the worker of the present block's engine; NULL at first */
 	struct twi_lane *lane;
 	const struct tw_kind *plain; /* a kind that is known to have no finaliser, or NULL */
-	uint32_t units;              /* units (64 cancels in the wheel) that were begun */
+	uint32_t units;              /* units (64 cancels in the wheel each) begun so far */
 	bool sweeping;               /* stop frees cancelled nodes itself, so none is pushed */
 	bool batch_begun;            /* `batch` is in use: a timeout was in the wheel */
 	bool other;                  /* the next handle must be cancelled by tw_cancel */
@@ -153,7 +154,7 @@ static inline uint32_t units_begun(uint64_t last, uint64_t count)
 			  (last - count + TWI_UNIT_TIMEOUTS - 1) / TWI_UNIT_TIMEOUTS);
 }
 
-/* Hands the worker the nodes of a block that were cancelled in the wheel. */
+/* Passes to the worker the nodes of a block whose timeouts were cancelled in the wheel. */
 static inline void wheel_cancelled(struct sweep *sweep, size_t count)
 {
 	uint64_t last = twi_lane_end_count_as(sweep->lane, &sweep->lane->cancelled_count, count);
@@ -195,7 +196,8 @@ static inline void block_cancelled(struct batch *batch, struct sweep *sweep, uin
 }
 
 /*
- * Returns whether the state word has this generation and state, and no mark bit except rescheduled.
+ * Returns whether the state word has this generation and state, and no other bit except
+ * RESCHEDULED.
  */
 static inline bool word_simple(uint64_t word, uint64_t generation, uint64_t state)
 {

@@ -39,7 +39,7 @@ static void owned_release(struct owned_clock *owned)
 
 /*
  * Allocates a clock. Returns NULL if there is no memory. A clock has cache lines of its own,
- * because some types write to their clock at each sample.
+ * because a clock of type TW_CLOCK_TSC stores its samples there (clock/tsc.c).
  */
 static struct owned_clock *owned_allocate(void)
 {
@@ -122,8 +122,8 @@ static int run_check(const struct tw_engine *engine, int64_t until_ns)
 }
 
 /*
- * Runs the timeouts that are due at the clock's present time. Returns the time when the next one is
- * due, or an error.
+ * Runs the timeouts that are due at the clock's present time. Returns the time when the next
+ * timeout is due, or an error.
  */
 static int64_t due_run(struct tw_engine *engine)
 {

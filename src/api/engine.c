@@ -91,8 +91,8 @@ static void stopped_join(struct tw_engine *engine)
 	if (pthread_equal(engine->thread, pthread_self()) != 0)
 		return;
 	/*
-	 * RELAXED: decides only which thread joins. The stop that has just returned has acquired
-	 * the data that the join reads.
+	 * RELAXED: decides only which thread joins. twi_engine_stop, which has just returned, has
+	 * acquired the data that the join reads.
 	 */
 	if (!twi_cas_relaxed(&engine->join_claimed, &claimed, true))
 		return;
@@ -127,8 +127,8 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 
 /*
  * Returns whether the caller is in a finaliser that runs during the engine's fork recovery. A child
- * that was forked inside the parent's callback is inside the engine too. But a child cannot begin a
- * recovery there, so twi_forked is still true.
+ * that was forked inside a callback of the parent also counts as inside the engine. But such a
+ * child cannot begin a recovery, so twi_forked is still true.
  */
 static bool being_taken_over(const struct tw_engine *engine)
 {

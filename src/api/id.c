@@ -3,10 +3,10 @@
  * Timeouts by id.
  *
  * A schedule by id looks up which block the schedule by handle will take: the next one in the
- * thread's stock. So it knows the id before the push, and writes the id before the callback can
- * read it. An id has too few bits for the highest generations. If the next block has such a
- * generation, a schedule by id takes the block out of the stock, and it is never used again. A
- * schedule by handle does not check this, and may still use such a block.
+ * thread's stock. So the schedule by id knows the id before the push, and writes it before the
+ * callback can read it. An id has too few bits for the highest generations. If the next block has
+ * such a generation, a schedule by id takes the block out of the stock, and no timeout uses the
+ * block again. A schedule by handle does not check the generation, and may still use such a block.
  */
 #include "timeout/id.h"
 

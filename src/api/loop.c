@@ -15,8 +15,8 @@
 #include <tickwheel/loop.h>
 
 /*
- * How soon the owner must poll again if another thread is in the middle of a push, which the worker
- * cannot take yet.
+ * How soon the owner must poll again if another thread is in the middle of a push. The poll cannot
+ * take such a push yet.
  */
 #define LOOK_AGAIN_NS INT64_C(1000000)
 
@@ -130,10 +130,10 @@ TWI_WORKER_UNCHECKED int64_t tw_engine_poll_for(struct tw_engine *engine, uint64
 }
 
 /*
- * Returns the time when the owner must poll next, 0 for now. If timeouts wait in the lanes, the
- * answer is now, because they may be due already. But if the last poll could not take them all,
- * because a push was not linked yet or may be hidden (turn/sleep.c), the answer is LOOK_AGAIN_NS
- * from now at the latest.
+ * Returns the time when the owner must poll next; 0 means at once. If timeouts wait in the lanes,
+ * the owner must poll at once, because they may be due already. But the last poll may have left
+ * some of them, because a push was not linked yet or may be hidden (turn/sleep.c). Then the owner
+ * must poll after LOOK_AGAIN_NS at the latest.
  */
 static TWI_WORKER_UNCHECKED int64_t next_due_ns(struct twi_worker *worker)
 {

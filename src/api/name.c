@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of outcomes, states and ends. The switches have no default, so that the compiler warns if
- * one lacks a constant.
+ * Names of outcomes, states and ends. The switches have no default, so that the compiler warns if a
+ * switch lacks a constant.
  */
 #include <tickwheel/engine.h>
 #include <tickwheel/error.h>

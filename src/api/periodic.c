@@ -54,8 +54,9 @@ static int chain_kind_check(const struct tw_kind *kind)
 	if (error != 0)
 		return error;
 	/*
-	 * An owner-only kind is rejected. A chain may run on an executor, which returns it through
-	 * a queue, so other threads change its state word.
+	 * An owner-only kind is rejected, because other threads than the owner change a chain's
+	 * state word: a thread of an executor may run the chain, and then returns it to the worker
+	 * through a queue.
 	 */
 	return (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0 ? -EINVAL : 0;
 }
@@ -199,7 +200,7 @@ static int wall_arguments_check(const struct tw_engine *engine, int64_t wall_ns,
 
 /*
  * Makes the engine's data for wall timeouts. Returns -ESHUTDOWN if the engine stops or has stopped,
- * because it must then make no thread and no descriptor.
+ * because no thread and no descriptor may be made for it then.
  */
 static int wall_make(struct tw_engine *engine)
 {

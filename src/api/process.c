@@ -121,8 +121,8 @@ int tw_memory_reserve(uint64_t timeouts)
 	int error;
 
 	/*
-	 * In a forked child, another thread may want to take over the library. It waits until
-	 * twi_fork_take_end.
+	 * In a forked child, another thread may want to take over the library. That thread waits
+	 * until twi_fork_take_end.
 	 */
 	if (forked)
 		twi_fork_take_begin();

@@ -8,35 +8,37 @@
  * same way, the worker's expiry fails if the deadline was rescheduled after the worker read it.
  *
  * If the deadline becomes later, no thread is notified: the wheel reaches the node at the old time,
- * and files it again. If it becomes earlier in ingress, no thread is notified either, because
- * transfer reads the deadline only after it has changed the state word. If it becomes earlier in
- * the wheel, the worker must receive the node. The swap sets the queued bit, and the thread that
- * set it pushes the node to its ring or cancel queue. While the bit is set, no other thread pushes
- * the node. The worker clears the bit before it reads the deadline.
+ * and files it again. If the deadline becomes earlier while the timeout is in a ring or link queue,
+ * no thread is notified either, because transfer reads the deadline only after it has changed the
+ * state word. If the deadline becomes earlier while the timeout is in the wheel, the worker must
+ * receive the node. The swap sets the queued bit, and the thread that set it pushes the node to its
+ * ring or cancel queue. While the bit is set, no other thread pushes the node. The worker clears
+ * the bit before it reads the deadline.
  *
  * Wake-up (E8). As in schedule, a thread first changes the deadline and pushes the node, and then
- * checks whether it must wake a sleeping worker. If thread B finds the queued bit set, it pushes
- * nothing, and may make that check before thread A, which set the bit, has pushed. Therefore A
- * reads the deadline once more after its push, by a read-modify-write. Either A then reads B's
- * deadline, and wakes the worker for it. Or B's swap follows A's read, and B sees the wake-up time
- * that the sleeping worker has published. In a busy lane a push is a plain store, and the sleeper's
- * barrier provides the missing order (turn/sleep.c).
+ * checks whether it must wake a sleeping worker. Suppose that thread A sets the queued bit. If
+ * thread B then finds the bit set, B pushes nothing, and may make its check for a sleeping worker
+ * before A has pushed. Therefore A reads the deadline once more after its push, by a
+ * read-modify-write. Either this read returns B's deadline, and A wakes the worker for it. Or B's
+ * swap follows A's read, and B sees the wake-up time that the sleeping worker has published. In a
+ * busy lane a push is a plain store, and the sleeper's barrier provides the missing order
+ * (turn/sleep.c).
  *
  * The worker's own thread, in a callback or as the owner of a loop, moves the node itself. It makes
  * the same swap without the queued bit. Then it moves the node to another slot, or gives it a new
  * number among equal deadlines (turn/direct.h). The result is the same as after a push and its
- * reclaim. No wake-up is needed, because this thread is the worker. In loop mode it also sets the
- * loop's timer descriptor. If the queued bit is already set, another thread is about to push the
- * node, and the reschedule takes the general path.
+ * reclaim. No wake-up is needed, because this thread is the worker. In loop mode this thread also
+ * sets the loop's timer descriptor. If the queued bit is already set, another thread is about to
+ * push the node, and the reschedule takes the general path.
  *
  * Between the owner's swap and its move, other threads can change only state word and deadline.
  * They do not touch the wheel, and do not free the node: only the worker frees a timeout that ends
- * in the wheel, and it does so later. If another thread cancels, it pushes the node, and reclaim
- * finds the node in its new slot. If another thread sets a later deadline, the owner files the node
- * by that deadline or by its own. An entry that is filed too early is harmless. If another thread
- * sets a still earlier deadline, it sets the queued bit, and reclaim files the node once more. So
- * while the bit is clear and the worker is not between swap and move, no entry is in a slot after
- * its deadline.
+ * in the wheel, and this thread, which is the worker, does so later. If another thread cancels, it
+ * pushes the node, and reclaim finds the node in its new slot. If another thread sets a later
+ * deadline, the owner files the node by that deadline or by its own. An entry that is filed too
+ * early is harmless. If another thread sets a still earlier deadline, it sets the queued bit, and
+ * reclaim files the node once more. So while the bit is clear and the worker is not between swap
+ * and move, no entry is in a slot that is later than its deadline.
  *
  * The counter. The count of reschedules is a field of the engine. After a swap the timeout may end
  * at once, and the engine may be stopped and freed before the rescheduler has counted. Therefore a
@@ -259,9 +261,9 @@ static inline int arguments_check(struct tw_handle handle, int64_t time_ns)
 }
 
 /*
- * Sets a deadline `delay_ns` from now by postpone, and stores it in *ret_deadline_ns. Must be
- * called inside an RCU section. If the timeout is pending there, its engine exists until the
- * section ends, so the engine's clock can be read.
+ * Calls postpone with the deadline `delay_ns` from now, and stores this deadline in
+ * *ret_deadline_ns. Must be called inside an RCU section. If the timeout is pending there, its
+ * engine exists until the section ends, so the engine's clock can be read.
  */
 static inline int postpone_by(struct tw_handle handle, int64_t delay_ns, int64_t *ret_deadline_ns)
 {
@@ -336,7 +338,7 @@ int tw_reschedule(struct tw_handle handle, int64_t delay_ns)
 
 	if (TWI_UNLIKELY(outcome != 0))
 		return outcome;
-	/* A thread whose wheel_of is set is attached, so this needs no check. */
+	/* A thread whose wheel_of is set is attached, so this path does not attach it. */
 	if (twi_owned_here(handle, &twi_thread_self)) {
 		const struct twi_worker *worker = twi_thread_self.wheel_of;
 

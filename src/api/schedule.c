@@ -3,9 +3,10 @@
  * tw_schedule and tw_schedule_at: the producers' hot path.
  *
  * A new timeout begins in CANCELLED, a state in which no other thread touches it (timeout/word.h).
- * All steps that can reject the timeout come next. Then the producer writes its handle, offers it
- * (stores INIT or LINKED) and pushes it; these steps cannot fail. If the timeout is rejected, its
- * node returns to the stock in CANCELLED, so ring entries that still name it do no harm.
+ * All steps that can reject the timeout come next. Then the producer writes the timeout's handle,
+ * offers the timeout (stores INIT or LINKED) and pushes it; these steps cannot fail. If the timeout
+ * is rejected, its node returns to the stock in CANCELLED, so ring entries that still name it do no
+ * harm.
  *
  * The handle. Every path must write `*ret_handle` after the last step that can reject, and before
  * the node is offered. An earlier write would also happen in a call that fails. After the offer,
@@ -116,10 +117,10 @@ static TWI_COLD void unit_report(int result, const struct twi_report *report)
 }
 
 /*
- * Pushes a producer's timeout. Must be called inside an RCU section in which the engine was seen to
- * accept, after every check that could reject the timeout. `marks`: bits of its state word in
- * addition to the state. `quick`: the lane is the thread's own, and its ring has a free entry.
- * Returns how many timeouts the lane has accepted so far.
+ * Pushes a producer's timeout. Must be called inside the RCU section in which this thread saw that
+ * the engine accepts, after every check that could reject the timeout. `marks`: bits of the
+ * timeout's state word in addition to the state. `quick`: the lane is the thread's own, and its
+ * ring has a free entry. Returns how many timeouts the lane has accepted so far.
  */
 static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi_lane *lane,
 					   struct tw_handle handle, uint64_t marks,
@@ -151,7 +152,7 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 /*
  * Does the work that only few pushes need: wakes the worker if `earlier`, or ends a unit. Leaves
  * the RCU section. If a mark is set (`presence`), first enters a section and clears the mark,
- * because a wake may call the system.
+ * because a wake may make a system call, and a thread with a mark must make none.
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)
@@ -175,7 +176,8 @@ static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uin
 
 /*
  * Wakes the worker or ends a unit if necessary, after each push. `presence`: the thread's mark
- * (thread/presence.h), which this function clears, or NULL: then it leaves the RCU section.
+ * (thread/presence.h), which this function clears. If it is NULL, the thread is in an RCU section,
+ * which this function leaves.
  */
 static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadline_ns,
 					uint64_t count, struct twi_presence *presence)
@@ -197,8 +199,8 @@ static TWI_ALWAYS_INLINE int lane_leave(struct twi_worker *worker, int64_t deadl
 
 /*
  * Enters an RCU section in which the engine accepts, and takes one slot of its pending limit.
- * Starts the engine if necessary. If it returns 0, the caller is inside the section; if it returns
- * an error, it is not.
+ * Starts the engine if necessary. Returns 0, and the caller is inside the section; or an error, and
+ * the caller is not.
  */
 static TWI_NOINLINE int lane_enter(struct tw_engine *engine, struct twi_thread *thread)
 {
@@ -249,9 +251,9 @@ static inline uint64_t local_state(const struct tw_kind *kind)
 
 /*
  * Inserts a timeout that the worker's own thread schedules, after every check that could reject it.
- * Needs no RCU section, because only this thread can complete a stop of the engine. `bits`: its
- * state and other bits of its state word. `fresh`: the timeout joins the fresh list, which has
- * space.
+ * Needs no RCU section, because only this thread can complete a stop of the engine. `bits`: the
+ * timeout's state, and other bits of its state word. `fresh`: the timeout joins the fresh list,
+ * which has space.
  */
 static TWI_ALWAYS_INLINE TWI_WORKER_UNCHECKED int
 local_put(struct tw_engine *engine, struct twi_node *node, uint64_t bits, int64_t deadline_ns,
@@ -304,8 +306,8 @@ static TWI_NOINLINE int local_schedule(struct tw_engine *engine, struct twi_thre
 }
 
 /*
- * Returns whether local_put can be called without any other step. The engine must accept, the stock
- * must have a block, and the fresh list must have space. The deadline must be after fresh_after_ns
+ * Returns whether local_put alone can schedule the timeout. The engine must accept, the stock must
+ * have a block, and the fresh list must have space. The deadline must be after fresh_after_ns
  * (turn/fresh.h), so that the loop need not wake up earlier for it.
  */
 static inline TWI_WORKER_ONLY bool local_is_short(const struct twi_worker *worker,
@@ -358,8 +360,8 @@ static TWI_ALWAYS_INLINE int lane_schedule(struct tw_engine *engine, struct twi_
 static inline bool wheel_ours(const struct tw_engine *engine, const struct twi_thread *thread)
 {
 	/*
-	 * RELAXED: only this thread writes its own address to `owner`. So it finds that address
-	 * there only while it is the owner.
+	 * RELAXED: only this thread writes its own address to `owner`. So this thread finds that
+	 * address there only while it is the owner.
 	 */
 	return twi_load_relaxed(&engine->worker.owner) == thread;
 }
@@ -424,8 +426,8 @@ static inline bool linked_open(const struct twi_worker *worker, const struct twi
 }
 
 /*
- * Continues quick_schedule if its path is closed (quick_open). The thread's mark must be clear. An
- * engine whose timeouts run in order has only link queues.
+ * Continues quick_schedule if quick_open is false. The thread's mark must be clear. This path
+ * serves engines whose timeouts run in order, because their lanes use only link queues.
  */
 static TWI_NOINLINE int linked_schedule(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -530,8 +532,8 @@ static TWI_COLD int special_schedule_to(struct tw_engine *engine, int64_t deadli
 }
 
 /*
- * Serves the calls that the paths above do not: kind_quick is false for the kind, the deadline is
- * negative, or an argument is invalid.
+ * Serves the calls that the paths above do not serve: kind_quick is false for the kind, the
+ * deadline is negative, or an argument is invalid.
  */
 static TWI_COLD int special_schedule_at(struct tw_engine *engine, int64_t deadline_ns,
 					const struct tw_kind *kind, void *arg,
@@ -587,8 +589,8 @@ TWI_WORKER_UNCHECKED int tw_schedule_at(struct tw_engine *engine, int64_t deadli
 	if (TWI_UNLIKELY(engine == NULL || !kind_quick(kind)))
 		return special_schedule_at(engine, deadline_ns, kind, arg, ret_handle);
 	/*
-	 * A thread whose wheel_of is set is attached and not in a forked child, so neither must be
-	 * checked.
+	 * A thread whose wheel_of is set is attached and not in a forked child. So this path needs
+	 * no check for either.
 	 */
 	if (twi_thread_self.wheel_of == &engine->worker &&
 	    local_is_short(&engine->worker, &twi_thread_self, deadline_ns))

@@ -10,8 +10,8 @@
  *
  * An item is scheduled by the single call (tw_schedule_at) if the caller is the engine's own
  * worker, which uses its wheel directly, or if the item's kind has a flag. If the engine does not
- * accept, it is started outside the RCU section, as in the single call. If the start fails, all
- * remaining items are rejected with the start's error code.
+ * accept, the call starts it outside the RCU section, as the single call does. If the start fails,
+ * all remaining items are rejected with the start's error code.
  *
  * Inside the section a magazine may be allocated, and the first push to a lane allocates its ring.
  * The thread must not be cancelled (pthread_cancel) in the allocator's hook, because it would never
@@ -60,7 +60,7 @@ struct span {
 	struct twi_thread *thread;
 	int64_t earliest_ns;
 	uint32_t units; /* units that this section has filled */
-	/* the end of the section decides whether the caller must slow down */
+	/* at the end of the section, check whether the caller must slow down */
 	bool throttle_checked;
 	bool slow_found; /* the caller reports a slow run after the section */
 	struct twi_report report;
@@ -160,8 +160,8 @@ static TWI_NOINLINE void single_schedule(struct batch *batch)
 }
 
 /*
- * Rejects the rest of the batch. An invalid item gets its own error code instead. An item whose
- * kind has a flag is still scheduled by the single call.
+ * Rejects the rest of the batch with this error. But an invalid item gets its own error code. An
+ * item whose kind has a flag is still scheduled by the single call.
  */
 static TWI_COLD void rest_reject(struct batch *batch, int error)
 {
@@ -198,8 +198,8 @@ static inline struct twi_node *node_take(struct twi_thread *thread)
 }
 
 /*
- * Counts a unit that is full (64 pushed timeouts). At some units the end of the section must also
- * decide whether the caller slows down.
+ * Counts a unit that is full (64 pushed timeouts). After some units, the end of the section must
+ * also check whether the caller must slow down.
  */
 static TWI_NOINLINE void span_unit_end(struct span *span, uint64_t count)
 {
@@ -329,8 +329,8 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 	const struct tw_kind *kind = batch->item[batch->at].kind;
 
 	/*
-	 * RELAXED: only this thread writes its own address to `owner`. So it finds that address
-	 * there only while it is the owner.
+	 * RELAXED: only this thread writes its own address to `owner`. So this thread finds that
+	 * address there only while it is the owner.
 	 */
 	return twi_load_relaxed(&batch->engine->worker.owner) == thread ||
 	       (kind != NULL && kind == batch->kind && kind->flags != 0);
@@ -338,7 +338,7 @@ static bool item_apart(const struct batch *batch, const struct twi_thread *threa
 
 /*
  * Starts an engine that does not accept. First rejects invalid items up to the first valid one.
- * Does not start the engine if no item is left, or if the single call must schedule the next one.
+ * Does not start the engine if no item is left, or if the single call must schedule the next item.
  */
 static TWI_COLD int span_start(struct batch *batch, const struct twi_thread *thread)
 {

@@ -14,7 +14,7 @@
  * At every moment, ended <= begun, and begun <= ended + limit if the engine has a pending limit.
  * Because the lanes are read at different moments, the sums may break this rule. Then the sum of
  * begun timeouts is moved into that range. The corrected sum is still between the true sums at the
- * begin and at the end of the collect. No counter ever falls from one reading to the next. In each
+ * start and at the end of the collect. No counter ever falls from one reading to the next. In each
  * reading, scheduled = expired + cancelled + unexpired + pending.
  *
  * RELAXED, all loads except those of the lanes' pairs: each counter is one number, and no other
@@ -97,7 +97,8 @@ static void block_read(const struct twi_lane_block *block, struct tw_stats *stat
 /*
  * Reads how many timeouts have ended on the worker or in executors. Must be called after the lanes
  * are read. If an executor rejects a timeout, it is no longer counted as expired, and may then be
- * cancelled. If these counters were read first, such a timeout could be counted as ended twice.
+ * cancelled. If these counters were read before the lanes, such a timeout could count as ended
+ * twice.
  */
 static void worker_ends_read(const struct twi_worker *worker, struct tw_stats *stats)
 {
@@ -129,8 +130,8 @@ static void lanes_read(struct twi_worker *worker, struct tw_stats *stats)
 static struct tw_stats collect(struct twi_worker *worker)
 {
 	/*
-	 * The worker's counters must be read before the lanes' counters. Otherwise they could
-	 * include timeouts that the lanes' counters, read earlier, do not include yet.
+	 * These three counters of the worker must be read before the lanes' counters. If they were
+	 * read later, they could include timeouts that the lanes' counters do not include.
 	 */
 	uint64_t reclaimed = twi_load_relaxed(&worker->reclaimed_count);
 	struct tw_stats stats = {
@@ -178,8 +179,8 @@ static struct tw_stats timeouts_read(struct twi_worker *worker)
 /*
  * Makes the count of early cancels (before the timeout reached the wheel) monotonic. If timeouts
  * are cancelled in the wheel during the collect, the computed count is too low, and could be lower
- * than an earlier reading. So this function returns at least the number that it returned before.
- * The result may be too low, but is never too high.
+ * than an earlier reading. So this function never returns less than it has returned before. The
+ * result may be too low, but is never too high.
  */
 static uint64_t early_report(struct twi_worker *worker, uint64_t early)
 {

@@ -63,8 +63,8 @@ int tw_timeout_state(struct tw_handle handle)
 /*
  * Reads a deadline and a state word that belong to the same moment. If the state is the same before
  * and after the deadline was read, it did not change in between, because no timeout enters a state
- * twice. Only a chain does, as it waits repeatedly. The state word that is returned may then belong
- * to its next wait, and so may the deadline.
+ * twice. A chain is the only exception, because it waits again after each run. The state word that
+ * is returned may belong to a later wait of the chain than the deadline.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {
@@ -108,9 +108,9 @@ static bool chain_arg_read(struct twi_node *node, uint64_t word, void **ret_arg)
 }
 
 /*
- * Sets `seen->deadline_ns` to the time when the timeout's date comes, if the timeout waits for a
- * date of the wall clock. Returns false if the timeout has ended meanwhile, because the date may
- * then be another chain's.
+ * If the timeout waits for a date of the wall clock, sets `seen->deadline_ns` to the engine's time
+ * at that date. Returns false if the timeout has ended meanwhile, because the date may then be
+ * another chain's.
  */
 static bool wall_deadline_read(struct tw_handle handle, struct tw_timeout *seen)
 {
@@ -152,8 +152,8 @@ static uint64_t node_read(struct twi_node *node, struct tw_timeout *seen)
 }
 
 /*
- * Returns the engine that users see instead of `engine` (twi_engine_front). The engine of an ended
- * timeout may be freed, so it is read only while the timeout is alive.
+ * Returns the engine that users know instead of `engine` (twi_engine_front). The engine of an ended
+ * timeout may be freed, so this function reads the engine only while the timeout is alive.
  */
 static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *engine)
 {
@@ -162,8 +162,8 @@ static struct tw_engine *front_read(struct tw_handle handle, struct tw_engine *e
 
 	twi_rcu_enter(); /* E10: stop does not let the engine of a pending timeout be freed. */
 	/*
-	 * E4: `engine` was read before this state word, so it belongs to the timeout if the word
-	 * does.
+	 * E4: `engine` was read before this state word. So if the word belongs to the timeout,
+	 * `engine` does, too.
 	 */
 	word = twi_load_acquire(&node->word);
 	if (twi_word_same(word, handle.generation) && chain_alive(word))

@@ -20,8 +20,8 @@ static _Atomic bool many_reported;     /* [atomic] */
 
 /*
  * Counts a new engine. Logs once per process if there are more than TWI_ENGINES_USUAL. `loop`: the
- * engine is in loop mode, so it has no thread, and is not a reason to log. RELAXED, all: these
- * counters publish nothing.
+ * new engine is in loop mode. It has no thread, so its creation is no reason to log. RELAXED, all:
+ * these counters publish nothing.
  */
 static void alive_count(bool loop)
 {
@@ -36,8 +36,8 @@ static void alive_count(bool loop)
 }
 
 /*
- * Calls the dispatch hook under ThreadSanitizer. Before that, it reports the edge from the threads
- * that scheduled the timeouts, because the hook may read memory that they have written.
+ * Calls the dispatch hook under ThreadSanitizer. Before that, reports the edge from the threads
+ * that scheduled the timeouts, because the hook may read memory that those threads have written.
  */
 static size_t tsan_dispatch(void *context, const struct tw_due *due, size_t count)
 {
@@ -295,7 +295,8 @@ TWI_WORKER_UNCHECKED void twi_engine_free(struct tw_engine *engine)
 	clock_detach(worker);
 	twi_wheel_destroy(engine->worker.wheel);
 	/*
-	 * The detach has waited for threads that move the clock, which could still set this timer.
+	 * The timer is closed only now: until the detach, a thread that moved the clock could still
+	 * set it.
 	 */
 	twi_timer_fd_close(engine->worker.park.timer_fd);
 	memory_release(engine);

@@ -3,16 +3,16 @@
  * The process's own engine, made by the first thread that asks for it.
  *
  * Protocol. `wished` holds a pointer to the options that were set, or NULL, and a bit SEALED. A
- * thread that sets options swaps both at once, and fails once the bit is set. A thread that finds
- * no engine sets the bit, makes an engine by these options, and offers it by a swap of `made`. One
- * swap wins: it is the linearization point of the creation. The losers free their engines, which no
- * other thread has seen, and use the winner's. So every thread makes its engine by the same
- * options: those that the last successful call has set.
+ * thread that sets options swaps pointer and bit in one step, and fails if the bit is set. A thread
+ * that finds no engine sets the bit, makes an engine by these options, and offers it by a swap of
+ * `made`. One swap wins: it is the linearization point of the creation. The losers free their
+ * engines, which no other thread has seen, and use the winner's. So every thread makes its engine
+ * by the same options: those that the last successful call has set.
  *
  * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
- * destroy does (api/engine.c). A forked child makes its own default engine, by the same options. Its
- * swap replaces the parent's engine. If the child has taken over the parent's default engine, it
- * keeps that engine.
+ * destroy does (api/engine.c). A forked child makes its own default engine, by the same options.
+ * The child's swap replaces the parent's engine. If the child has taken over the parent's default
+ * engine, it keeps that engine.
  *
  * Progress: lock-free; the creation allocates.
  */
@@ -64,8 +64,9 @@ int twi_default_wish(const struct tw_options *options)
 			return -EBUSY;
 		}
 		/*
-		 * E120: releases the options to a creator. Acquires the options that it replaces,
-		 * so that they can be freed: SEALED was not set, so no creator has seen them.
+		 * E120: releases the options to a creator. Acquires the options that this swap
+		 * replaces, so that they can be freed: SEALED was not set, so no creator has read
+		 * them.
 		 */
 	} while (!twi_cas_acq_rel(&wished, &word, (uintptr_t)wish));
 	wish_free(wish_of(word));

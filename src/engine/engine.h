@@ -50,13 +50,15 @@ struct tw_engine {
 	char thread_name[TWI_THREAD_NAME_BYTES + 1]; /* [const] */
 	pthread_t thread;                            /* [handoff E12] */
 	bool thread_made;                            /* [handoff E12] `thread` must be joined */
-	_Atomic bool stop_claimed; /* [atomic E12] the first stop sets it, and its hook is used */
+	_Atomic bool stop_claimed; /* [atomic E12] set by the first stop, whose hook is used */
 	_Atomic bool join_claimed; /* [atomic] a stop of the default engine joins its threads */
 	_Atomic uint32_t misuse_reported; /* [atomic] a bit for each enum twi_misuse */
 	/* [atomic E151] the factor of scaled kinds, as scaled/factor.c packs it */
 	_Atomic uint64_t factor;
 	_Atomic(struct twi_seat *) seats; /* [atomic E151] the list of seats of scaled kinds */
-	/* If a scaled kind owns this engine: the engine that users see, and its seat there. */
+	/*
+	 * If a scaled kind owns this engine: the engine that users know, and the kind's seat there.
+	 */
 	struct tw_engine *front;   /* [const] may be NULL */
 	struct twi_seat *seat;     /* [const] may be NULL */
 	struct tw_options options; /* [const] as passed to create; pointers may be stale */
@@ -112,7 +114,7 @@ int twi_engine_wall(struct tw_engine *engine);
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
 /*
  * wall.c: lets each later step of the wall clock wake the worker. If a step was counted before,
- * wakes it now.
+ * wakes the worker now.
  */
 void twi_wall_open(struct twi_wall *wall);
 /*
@@ -175,13 +177,13 @@ bool twi_engine_owned(const struct tw_engine *engine);
  */
 bool twi_engine_inside(const struct tw_engine *engine);
 /*
- * api/engine.c: returns whether the engine has stopped or was never started. The engine must not be
- * a parent's.
+ * api/engine.c: returns whether the engine has stopped or was never started. In a forked child, the
+ * engine must not be the parent's.
  */
 bool twi_engine_destroyable(const struct tw_engine *engine);
 /*
  * own.c: returns whether the calling thread `thread` owns the engine of an owner-only timeout. If
- * so, the thread remembers that engine (wheel_of).
+ * so, the function stores that engine's worker in the thread's wheel_of.
  */
 bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread);
 

@@ -33,10 +33,10 @@ static int ticket_wait(struct tw_engine *engine, uint32_t ticket, int64_t until_
 			return 0;
 		}
 		/*
-		 * Start decides whether there will be a worker. If an earlier start has failed, its
-		 * timeouts wait for this start. A thread that ends the wait changes first the state
-		 * and then the epoch. So start sees the new state here, or the wait below ends at
-		 * once.
+		 * twi_engine_start decides whether there will be a worker. If an earlier start has
+		 * failed, the timeouts that were accepted meanwhile wait for this start. A thread
+		 * that ends the wait changes first the state and then the epoch. So start sees the
+		 * new state here, or the wait below ends at once.
 		 */
 		error = twi_engine_start(engine);
 		if (error != 0)

@@ -56,8 +56,8 @@ static const char *const texts[TWI_MISUSE_COUNT] = {
 };
 
 /*
- * Returns true to the one thread that sets the bit, which must report. RELAXED, load and fetch-or:
- * the bits publish nothing.
+ * Returns true if this call has set the bit. Then the caller must report the misuse. RELAXED, load
+ * and fetch-or: the bits publish nothing.
  */
 static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 {
@@ -68,8 +68,8 @@ static bool first_time(_Atomic uint32_t *reported, uint32_t bit)
 int twi_misuse(const struct tw_engine *engine, enum twi_misuse what, int error)
 {
 	/*
-	 * Callers that only read pass a const engine. The bit is not part of the engine's visible
-	 * value, so it may be set.
+	 * Callers that only read pass a const engine. The bit says nothing about the engine itself,
+	 * so it may be set all the same.
 	 */
 	struct tw_engine *own = (struct tw_engine *)(uintptr_t)engine;
 	int cancel_state;

@@ -20,7 +20,7 @@
 
 #define FLAGS (TW_ENGINE_ORDERED | TW_ENGINE_LOOP | TW_ENGINE_ALIGNED)
 
-/* The size of struct tw_options in version 0.1.0, which no caller can go below. */
+/* The size of struct tw_options in version 0.1.0. No caller's struct is smaller. */
 #define OPTIONS_BYTES_MIN (offsetof(struct tw_options, drop_context) + sizeof(void *))
 
 static const struct tw_options defaults = {

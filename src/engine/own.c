@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop mode: the engine's owner. A thread is the owner, and may touch the wheel, between the two
- * ends of a bracket: during a poll, or from tw_loop_enter to tw_loop_exit. Outside of a bracket
- * every thread is a producer, even the latest owner.
+ * Loop mode: the engine's owner. A thread is the owner, and may touch the wheel, while it is in a
+ * bracket: during a poll, or from tw_loop_enter to tw_loop_exit. Outside of a bracket every thread
+ * is a producer, even the latest owner.
  *
  * The engine's state says whether there is an owner: in RUNNING a bracket is open, in STARTING
  * there is none. The swap from one state to the other (E12) hands over all of the worker's data,
  * and detects a second bracket. `owner` only lets a thread recognize its own bracket. Only the
- * thread that opened a bracket closes it, and clears its wheel_of. If the thread ends, its exit
- * handler closes the bracket (thread/thread.c). So a new thread at the same address is never taken
- * for the owner.
+ * thread that opened a bracket closes it, and clears its own wheel_of. If the thread ends, its exit
+ * handler closes the bracket (thread/thread.c). So if a new thread's struct twi_thread has the same
+ * address, the new thread is not taken for the owner.
  *
- * A thread may be in brackets of several engines. It remembers the engine that it used last. When
- * it uses another one, twi_owner_again checks once whether it owns that engine too.
+ * A thread may be in brackets of several engines. Its wheel_of names only the engine that it used
+ * last. When it uses another one, twi_owner_again checks once whether the thread owns that engine,
+ * too.
  */
 #include "base/atomic.h"
 #include "engine/engine.h"
@@ -127,7 +128,7 @@ TWI_COLD bool twi_owner_again(struct tw_handle handle, struct twi_thread *thread
 }
 
 /*
- * Returns the state after the owner has left. If a stop waits for the owner, the stop must then do
+ * Returns the state after the owner has left. If a stop has closed the engine, a stop must then do
  * the work itself.
  */
 static uint32_t left_state(uint32_t state)

@@ -3,18 +3,18 @@
  * Take-over after fork: an engine of the parent becomes the child's (docs/fork.md).
  *
  * The parent's threads may have been in the middle of a step, so everything that they shared is
- * replaced, except the nodes: rings, queues, counters, park and wheel. The timeouts are found in
+ * replaced: rings, queues, counters, park and wheel. Only the nodes stay. The timeouts are found in
  * the slabs (timeout/recovery.h). They are inserted directly into the new wheel, because no other
  * thread has it yet. The engine's start passes the wheel to the next worker (E12).
  *
  * The state word at the fork decides what happens to a timeout:
  *
- *     INIT, LINKED, WHEELED, OWNED   it was pending and stays pending
- *     DUE, RUNNING                   its run belongs to the parent: it has ended
- *     DUE, RUNNING; periodic         its run belongs to the parent: the next run is the child's
- *     DUE, RUNNING; with a date      its only run belongs to the parent: it has ended
- *     DUE, RUNNING; over             it was cancelled, or at its last run: it has ended
- *     CANCELLED, EXPIRED             it has ended: it is not visited
+ *     INIT, LINKED, WHEELED, OWNED   the timeout was pending, and stays pending
+ *     DUE, RUNNING                   the run is the parent's, so the timeout has ended
+ *     DUE, RUNNING; periodic         the run is the parent's, and the next run is the child's
+ *     DUE, RUNNING; with a date      the only run is the parent's, so the timeout has ended
+ *     DUE, RUNNING; over             cancelled, or in its last run: the timeout has ended
+ *     CANCELLED, EXPIRED             the timeout has ended, and is not visited
  *
  * The steps that can fail come first, so that a recovery that fails changes nothing.
  */
@@ -42,7 +42,7 @@ struct recovery {
 
 int twi_engine_recoverable(const struct tw_engine *engine)
 {
-	/* RELAXED: no other thread changes the state here. */
+	/* RELAXED: in a forked child no other thread changes the state of a parent's engine. */
 	switch (twi_load_relaxed(&engine->worker.state)) {
 	case TW_ENGINE_NEW:
 	case TW_ENGINE_STARTING:
@@ -76,12 +76,15 @@ static bool node_goes_on(struct twi_node *node, uint64_t word)
 		twi_rule_mode(twi_chain_rule(twi_node_chain(node))) != TWI_RULE_WALL);
 }
 
-/* Returns the word of a timeout whose last run is the parent's. */
+/* Returns the new state word for a timeout whose last run is the parent's. */
 static uint64_t word_ended(uint64_t word)
 {
 	uint64_t ended = twi_word_to(word, TWI_WORD_EXPIRED) & ~(TWI_WORD_QUEUED | TWI_WORD_WAITER);
 
-	/* The timeout has a date. If its bit PERIODIC stayed, tw_cancel would report CANCELLED. */
+	/*
+	 * A chain that runs and gets here is a timeout with a date. If its bit PERIODIC stayed,
+	 * tw_cancel would report CANCELLED.
+	 */
 	return chain_runs(word) ? ended & ~TWI_WORD_PERIODIC : ended;
 }
 
@@ -125,7 +128,8 @@ static void finaliser_run(const struct recovery *recovery, const struct tw_kind 
 	};
 
 	/*
-	 * The finaliser runs as in a hand-back: it must not stop the engine, which is not open yet.
+	 * The finaliser runs inside a struct twi_run, as in a hand-back, so that a destroy of the
+	 * engine is rejected in it: the engine is not open yet.
 	 */
 	recovery->thread->run = &run;
 	kind->finaliser(arg, TW_END_UNEXPIRED);
@@ -167,8 +171,8 @@ static TWI_WORKER_UNCHECKED void wheel_wind(struct twi_worker *worker)
 }
 
 /*
- * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls are still
- * rejected.
+ * Sets up the worker again. The worker keeps the parent's fork epoch, so that calls on the engine
+ * are still rejected until engine_open.
  */
 static TWI_WORKER_UNCHECKED void worker_renew(struct tw_engine *engine, struct twi_wheel *wheel,
 					      struct twi_wall *wall)

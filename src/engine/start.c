@@ -2,7 +2,7 @@
 /*
  * Starts an engine, by tw_engine_start or by the first schedule. The thread that changes the state
  * to STARTING makes the worker's thread. Other callers continue at once, and their timeouts wait in
- * ingress. If the thread cannot be made, the engine is STALLED: it accepts no timeout, but keeps
+ * the lanes. If the thread cannot be made, the engine is STALLED: it accepts no timeout, but keeps
  * those that were accepted meanwhile. The next start or schedule tries again.
  */
 #include "base/atomic.h"
@@ -27,7 +27,7 @@ static void start_failed(void *argument)
 
 	TWI_TEST_POINT("start:failed");
 	/*
-	 * E12: if the swap fails, a stop has closed the engine meanwhile. The stop's callers must
+	 * E12: if the swap fails, a stop has closed the engine meanwhile. The callers of stop must
 	 * learn that there will be no worker to finish the engine.
 	 */
 	if (!twi_cas_acq_rel(&engine->worker.state, &state, TW_ENGINE_STALLED)) {

@@ -89,7 +89,7 @@ static bool orphan_take(struct tw_engine *engine, int64_t until_ns)
 	if (engine->worker.loop || twi_engine_thread_make(engine) != 0)
 		in_time = twi_worker_finish(&engine->worker, until_ns);
 	pthread_cleanup_pop(0);
-	/* Leaves the engine to the next stop, which may be waiting already. */
+	/* Leaves the engine to another stop, which may be waiting already. */
 	if (!in_time)
 		twi_engine_leave(engine);
 	return in_time;

@@ -2,12 +2,13 @@
 /*
  * The data that an engine needs for wall timeouts. The first wall timeout makes it (expiry/wall.h).
  *
- * Any thread may make the data, without a lock. It fills in everything and then publishes it by one
- * compare-and-swap. A thread that loses the race destroys its own copy, and uses the winner's.
+ * Any thread may make the data, without a lock. It fills in all fields, and then publishes the data
+ * by one compare-and-swap. A thread that loses the race destroys its own copy, and uses the
+ * winner's.
  *
- * The watch counts each step of the wall clock, and wakes the worker. Before `open` is set it only
- * counts, because the worker may not exist yet or may be set up again. The thread that sets `open`
- * then looks at the count, so one of the two wakes the worker.
+ * The watch counts each step of the wall clock, and wakes the worker. Before `open` is set, the
+ * watch only counts, because the worker may not exist yet or may be set up again. The thread that
+ * sets `open` then looks at the count. So either the watch or this thread wakes the worker.
  */
 #include "expiry/wall.h"
 #include "base/atomic.h"
@@ -63,7 +64,7 @@ TWI_WORKER_UNCHECKED int twi_wall_create(struct twi_worker *worker, struct twi_w
 		}
 	} else {
 		wall->steps = clock->ops->wall_steps(clock);
-		/* E8: the clock that is read below shows all steps of this count. */
+		/* E8: the wall clock, which is read below, shows all steps of this count. */
 		wall->steps_seen = twi_load_seq_cst(wall->steps);
 	}
 	/* The watch counts each step from here on. */

@@ -2,10 +2,10 @@
 /*
  * The library tickwheel-glib: a GThreadPool as an executor.
  *
- * It uses only the public headers and src/base. Its threads are exclusive to the pool, so that they
- * are created with the pool, and a push never has to create one. If a push failed to create a
- * thread, its timeout would stay in a queue that no thread reads. For the same reason, a pool that
- * could not create all its threads is an error.
+ * It uses only the public headers and src/base. The pool is exclusive: its threads are created with
+ * it, so a push never has to create one. If a push failed to create a thread, its timeout could
+ * stay in a queue that no thread reads. For the same reason, a pool that could not create all its
+ * threads is an error.
  *
  * In a forked child none of the pool's threads exists, but one of them may have held the pool's
  * lock at the fork. So the child pushes nothing, and leaves the pool as it is.

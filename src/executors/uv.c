@@ -4,8 +4,8 @@
  *
  * It uses only the public headers, src/base and queue/handover.h. A worker pushes a batch and wakes
  * the loop. The loop's thread takes all batches, and gives each timeout to the work queue. The
- * threads of the work queue run it. When libuv reports on the loop's thread that a timeout has run,
- * the loop's thread counts it. When the last timeout of a batch is counted, the batch is freed.
+ * threads of the work queue run the timeouts. libuv reports on the loop's thread that a timeout has
+ * run. Then this thread counts the timeout, and frees the batch after its last one.
  *
  * Other code may find a request and call uv_cancel, so that libuv returns the timeout without
  * running it. Then the loop's thread runs the timeout itself, because an accepted timeout must run.
@@ -181,8 +181,8 @@ size_t tw_uv_dispatch(void *context, const struct tw_due *due, size_t count)
 	if (batch == NULL)
 		return 0;
 	/*
-	 * RELAXED: only a count. Must come before the push, because after it the loop's thread may
-	 * subtract.
+	 * RELAXED: only a count. Must come before the push, because after the push the loop's
+	 * thread may subtract.
 	 */
 	(void)twi_fetch_add_relaxed(&executor->under_way, room);
 	twi_handover_push(&executor->handed, &batch->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates and destroys groups. A create makes all engines, or none if one fails. */
+/* Creates and destroys groups. A create makes all engines. If one fails, it undoes the others. */
 #include "group/group.h"
 
 #include "base/atomic.h"
@@ -114,7 +114,7 @@ struct portion {
 	char name[TWI_THREAD_NAME_BYTES + 1];
 };
 
-/* Sets the CPUs of an engine's worker. A worker whose engine has no CPUs runs on any. */
+/* Sets the CPUs of an engine's worker. A worker whose engine has no CPUs may run on any CPU. */
 static void portion_pin(struct portion *portion, bool any)
 {
 	portion->options.cpu_set = any ? &portion->cpu_set : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group of engines: a layer above the engine, which uses its public functions. Apart from them it
- * uses the options reader, the allocator, the measurements, checks of an engine's state
- * (engine/engine.h), and the calling thread's wheel.
+ * A group of engines: a layer above the engine, which uses the engine's public functions. Apart
+ * from these it uses the options reader, the allocator, the measurements, checks of an engine's
+ * state (engine/engine.h), and the calling thread's wheel.
  *
  * The engines of a group share nothing, and a group does not change after it is created. A producer
  * reads the table, and then calls the engine.
@@ -16,8 +16,8 @@
 #include <tickwheel/group.h>
 
 /*
- * A CPU with a number beyond this gets the engine with the CPU's number modulo the number of
- * engines.
+ * The size of the tables of CPUs. A CPU that is not in the tables gets the engine whose number is
+ * the CPU's number modulo the number of engines.
  */
 enum { TWI_GROUP_CPUS = CPU_SETSIZE };
 
@@ -44,7 +44,7 @@ struct twi_group_map {
 void twi_group_map_read(uint32_t rule, struct twi_group_map *ret_map);
 /*
  * map.c: assigns an engine to each CPU. If there are fewer engines than places, neighbouring places
- * share one. Otherwise each place, with its CPUs, gets several engines.
+ * share an engine. Otherwise each place gets one or more engines, among which its CPUs are divided.
  */
 void twi_group_map_share(const struct twi_group_map *map, uint32_t engines,
 			 uint16_t *ret_engine_of_cpu);

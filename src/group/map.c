@@ -73,8 +73,8 @@ static bool file_read(const char *path, cpu_set_t *set)
 }
 
 /*
- * Reads the calling thread's CPUs. The system requires a buffer for every CPU that the machine
- * could have.
+ * Reads the calling thread's CPUs. The system requires a buffer that is large enough for every CPU
+ * that the machine could have.
  */
 static bool affinity_read(cpu_set_t *ret_set)
 {

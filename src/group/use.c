@@ -3,8 +3,8 @@
  * Uses a group: finds the engine for the calling thread, and makes calls on all engines.
  *
  * A thread caches the engine that a group gave it last. The cache is valid only for that group's
- * number, which is never used again. It also becomes invalid when the thread gets or loses a wheel.
- * So a thread that becomes a worker or an owner looks up its engine again.
+ * id, which no other group ever has. The cache also becomes invalid when the thread's wheel_of
+ * changes. So a thread that becomes a worker or an owner looks up its engine again.
  */
 #include "group/group.h"
 
@@ -75,7 +75,7 @@ static inline struct tw_engine *here(const struct tw_group *group)
 {
 	if (TWI_LIKELY(known.id == group->id && known.wheel_of == twi_thread_self.wheel_of))
 		return known.engine;
-	/* A thread without a wheel is assigned by its CPU alone, so the cache is not needed. */
+	/* For a thread without a wheel only its present CPU counts, so the cache is not used. */
 	if (group->rule != TW_GROUP_BY_THREAD && twi_thread_self.wheel_of == NULL)
 		return cpu_engine(group);
 	return any_engine(group);
@@ -149,8 +149,8 @@ int tw_group_stop(struct tw_group *group, tw_unexpired_hook *on_unexpired, void 
 	if (twi_group_inside(group))
 		return -EDEADLK;
 	/*
-	 * Every engine must begin to stop before the first wait, so that they stop at the same
-	 * time.
+	 * Every engine must begin to stop before the first wait, so that all engines stop at the
+	 * same time.
 	 */
 	for (uint32_t i = 0; i < group->count; i++)
 		(void)tw_engine_stop(group->engine[i], on_unexpired, context, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The due list of an adapter for an event loop: timers that have expired in a poll of the engine,
- * and whose callbacks have not run yet. They run in the order of the host's own timers: by their
- * time, and equal times in the order in which they were started.
+ * and whose callbacks have not run yet. They run in the order in which the host runs its own
+ * timers. Two keys in each link give this order.
  *
  * A poll delivers the timers in the order of their deadlines, except those that reached the wheel
  * after their tick. So the list appends timers as they come, and sorts itself only if one of them

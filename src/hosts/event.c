@@ -35,7 +35,7 @@ struct tw_event {
 	struct tw_events *events;
 	tw_event_callback *callback;
 	void *arg;
-	struct twi_host_due_link due; /* its place in the list, while it is due or active */
+	struct twi_host_due_link due; /* its place in the list, while the event is due or active */
 	struct tw_handle handle;
 	uint64_t when_us;
 	/* if FLAG_FILED: the time for which the engine has it, never after when_us */
@@ -125,8 +125,8 @@ static void driver_arm(struct tw_events *events, uint64_t when_us)
 }
 
 /*
- * Counts the event as waiting, or no longer, after a change of its flags. If no event waits, stops
- * the driver, so that the base can end its loop when it has nothing else to wait for.
+ * Counts the event as waiting, or as no longer waiting, after a change of its flags. If no event
+ * waits, stops the driver, so that the base can end its loop when it has nothing else to wait for.
  */
 static void count(struct tw_event *event, unsigned before)
 {
@@ -185,8 +185,8 @@ static void leave(const struct tw_events *events)
 }
 
 /*
- * Files the event. If it is filed for an earlier time already, it stays there: event_found files it
- * again.
+ * Files the event. If it is already filed for an earlier time, nothing changes: event_found files
+ * it again at that time.
  */
 static int file(struct tw_event *event)
 {
@@ -232,9 +232,9 @@ static void make_due(struct tw_event *event, uint64_t order, short result)
 }
 
 /*
- * Makes a filed event due, or files it again. The engine calls it in a poll, at the time for which
- * the event was filed. If the event must be filed again for a later time, and there is no memory,
- * it becomes due too early.
+ * Makes a filed event due, or files it again. The engine calls this function in a poll, at the time
+ * for which the event was filed. If the event must be filed again for a later time, and there is no
+ * memory, the event becomes due too early.
  */
 static void event_found(struct tw_handle self, void *argument)
 {
@@ -305,8 +305,8 @@ static void events_free(struct tw_events *events)
 }
 
 /*
- * Ends a pass. If due events are left, makes the driver run again at once. Otherwise sets it to the
- * next event.
+ * Ends a pass. If due events are left, makes the driver run again at once. Otherwise sets the
+ * driver to the time of the next event.
  */
 static void pass_end(struct tw_events *events)
 {

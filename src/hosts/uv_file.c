@@ -48,10 +48,10 @@ static void make_due(struct timer *timer)
 }
 
 /*
- * Makes a filed timer due, so that its callback runs when the poll is over. The engine calls it in
- * a poll, at the time for which the timer was filed. If the timer was started again for a later
- * time meanwhile, files it again. If there is no memory for that, the callback runs early, which is
- * better than never.
+ * Makes a filed timer due, so that its callback runs when the poll is over. The engine calls this
+ * function in a poll, at the time for which the timer was filed. If the timer was started again for
+ * a later time meanwhile, files it again. If there is no memory for that, the callback runs early,
+ * which is better than never.
  */
 static void timer_found(struct tw_handle self, void *argument)
 {
@@ -64,8 +64,8 @@ static void timer_found(struct tw_handle self, void *argument)
 }
 
 /*
- * Gives the timer to the engine. If the engine has it for an earlier time already, it stays there:
- * timer_found files it again. Returns 0 or an error code.
+ * Gives the timer to the engine. If the engine already has it for an earlier time, nothing changes:
+ * timer_found files it again at that time. Returns 0 or an error code.
  */
 static int file(struct timer *timer)
 {

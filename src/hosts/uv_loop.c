@@ -14,8 +14,9 @@
 enum { NS_PER_MS = 1000000 };
 
 /*
- * Since libuv 1.48, a pass over the timers runs only those that were due when it began, and these
- * are no longer active. Older versions run the driver again in the same pass if it is due again.
+ * Since libuv 1.48, a pass over the timers runs only those that were due when the pass began, and
+ * these are no longer active. Older versions run the driver again in the same pass if it is due
+ * again.
  */
 #define UV_READY_ONLY 0x013000u
 

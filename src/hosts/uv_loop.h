@@ -14,10 +14,10 @@
  * A uv_prepare_t corrects it before the loop computes how long it may sleep.
  *
  * A bracket is the time from tw_loop_enter to tw_loop_exit. The loop polls for I/O, and runs most
- * of a program's callbacks, between that uv_prepare_t and a uv_check_t. There, the first call that
- * needs the engine opens a bracket, which the uv_check_t closes. While timers run, a bracket is
- * open, too. Elsewhere each call has a bracket of its own. So a program may make its loop and
- * timers on one thread and run them on another.
+ * of a program's callbacks, between that uv_prepare_t and a uv_check_t. In this part of an
+ * iteration, the first call that needs the engine opens a bracket, which the uv_check_t closes.
+ * While timers run, a bracket is open, too. At all other times each call has a bracket of its own.
+ * So a program may make its loop and timers on one thread and run them on another.
  *
  * Everything here belongs to the thread that uses the loop, as the loop does.
  */
@@ -40,7 +40,7 @@ enum timer_flag {
 
 /*
  * The driver's time if all timers are too far for the engine. The driver is active, but never runs,
- * because no loop lives so long.
+ * because the loop's time never gets so far.
  */
 #define TIMER_FAR (UINT64_MAX - 1)
 
@@ -117,7 +117,7 @@ void twi_uv_arm(struct tw_uv_timers *timers, uint64_t when);
 void twi_uv_activate(struct timer *timer);
 void twi_uv_deactivate(struct timer *timer);
 
-/* Counts one active timer more, or one less, that keeps the loop alive. */
+/* Counts one more active timer that keeps the loop alive, or one less if `hold` is false. */
 void twi_uv_hold(struct tw_uv_timers *timers, bool hold);
 
 /* Starts a timer. Returns 0, or an error code; after an error the timer is stopped. */

@@ -9,12 +9,13 @@
  * After a thread has found an entry in the table, another thread may replace the entry before the
  * first thread reads the state word. The key has had an entry all the time, so it must not be
  * reported as absent. The state word shows that the entry was replaced, and the thread looks the
- * key up again. A lookup must be wait-free, so it reports busy instead.
+ * key up again. Only tw_keyed_get does not, because it must be wait-free: it reports that the entry
+ * is busy.
  *
- * A reschedule moves the timer that the entry has at that moment. If the entry is replaced in place
- * after the call has read the timer's handle and before it moves the timer, the call has moved the
- * later timer of the same key, as if the call had been made after the replace. If the entry has
- * ended, its timer has ended too, and the thread looks the key up again.
+ * A reschedule moves the timer that the entry has at that moment. The entry may be replaced in
+ * place after the call has read the timer's handle and before it moves the timer. Then the call
+ * moves the timer of the new kind and argument, as if it had been made after the replace. If the
+ * entry has ended, its timer has ended too, and the thread looks the key up again.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -37,7 +38,9 @@ static bool life_meant(struct twi_keyed_entry *entry, uint64_t word, uint64_t li
 	return meant;
 }
 
-/* Returns the outcome for a key whose entry is dead. */
+/*
+ * Returns the outcome for a key whose entry is dead: `replaced` if another entry has replaced it.
+ */
 static int dead_outcome(uint64_t word, int replaced)
 {
 	return (word & TWI_KEYED_REPLACED) != 0 ? replaced : TW_KEYED_ABSENT;
@@ -146,9 +149,9 @@ int tw_keyed_reschedule(struct tw_keyed *table, const void *key, size_t key_byte
 static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 
 /*
- * Reads a living entry. Must be called inside a section. The deadline is the timer's, which a
- * replace in place moves. If the deadline was set in a later hold, this thread has acquired that
- * hold. It then finds another state word, and returns busy.
+ * Reads a living entry. Must be called inside a section. The deadline is the timer's, and a replace
+ * in place moves the timer. If the deadline was set in a later hold, this thread has acquired that
+ * hold. So it then finds another state word, and returns busy.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -187,8 +190,8 @@ static bool entry_report(struct twi_keyed_entry *entry, struct tw_keyed_info *re
 }
 
 /*
- * Returns whether the entry shows that its key has an entry: this one, or one that replaced it.
- * Must be called inside a section.
+ * Returns whether the state word shows that the key has an entry: this one, or one that replaced
+ * it. Must be called inside a section.
  */
 static bool entry_is(struct twi_keyed_entry *entry)
 {
@@ -248,7 +251,7 @@ int64_t tw_keyed_each(struct tw_keyed *table, tw_keyed_visit *visit, void *conte
 
 		/*
 		 * A dead entry is not visited. If another entry has replaced it, the walk may miss
-		 * that one.
+		 * the other entry.
 		 */
 		if (!twi_keyed_dead(word)) {
 			info = info_read(entry, word);

@@ -4,9 +4,10 @@
  *
  * Ownership. The fields of an entry belong to the thread that holds it (HELD) or owns its end
  * (OWNED). The change of the state word passes them from one thread to the next (E50). Lookups also
- * read some of them, at any time. Those fields are atomic, and a lookup may use their values only
- * if the state word has not changed afterwards (E51). Key and table are set before the entry is in
- * the table, and do not change until no lookup can find it.
+ * read some of these fields, at any time. The fields that they read are atomic, and a lookup may
+ * use the values only if the state word has not changed afterwards (E51). The fields `key` and
+ * `table` are set before the entry is in the table, and do not change until no lookup can find the
+ * entry.
  *
  * Memory. Entries lie in chunks, which belong to the table. An entry that has ended is retired: the
  * reclaimer (reclaim.h) waits for a grace period and then frees it. So a thread inside a read-side
@@ -221,8 +222,8 @@ void twi_keyed_entries_release(struct tw_keyed *table);
 struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_key *key);
 
 /*
- * Retires an entry that only readers inside a section may still see. This is the last access to
- * entry and table.
+ * Retires an entry that only readers inside a section may still see. This is the caller's last
+ * access to the entry and to its table.
  */
 void twi_keyed_retire(struct twi_keyed_entry *entry);
 
@@ -247,14 +248,14 @@ int twi_keyed_renew_timer(struct twi_keyed_entry *entry, int64_t delay_ns);
 bool twi_keyed_wait(struct twi_keyed_entry *entry, uint64_t *ret_word);
 
 /*
- * Releases the hold on an entry that has its timer. Then the entry waits, or it has ended because
- * stop was set.
+ * Releases the hold on an entry that has its timer. Then the entry waits, or it has ended, because
+ * stop was set or it could not get another timer.
  */
 void twi_keyed_let_go(struct twi_keyed_entry *entry);
 
 /*
- * Records that the caller has taken the entry out of the table. Retires the entry if that was the
- * last of the flags out, gone and ended.
+ * Records that the caller has taken the entry out of the table. Sets the flag out, and retires the
+ * entry if the flags gone and ended are set already.
  */
 void twi_keyed_out(struct twi_keyed_entry *entry);
 

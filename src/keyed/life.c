@@ -21,7 +21,7 @@ int twi_keyed_set_timer(struct twi_keyed_entry *entry, int64_t delay_ns)
 	int error;
 
 	/*
-	 * A new timer must not fire at once. Otherwise it could fire each time before the caller
+	 * A new timer must not fire at once. Otherwise each new timer could fire before the caller
 	 * releases its hold, and the caller would make one timer after another.
 	 */
 	if (delay_ns <= 0 && delay_ns != INT64_MIN)
@@ -51,8 +51,8 @@ struct tw_keyed_self twi_keyed_self(struct twi_keyed_entry *entry)
 }
 
 /*
- * Retires the entry if all flags are set, because then no other thread changes the state word any
- * more.
+ * Retires the entry if the flags out, gone and ended are set, because then no other thread changes
+ * the state word any more.
  */
 static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 {
@@ -61,8 +61,8 @@ static void retire_if_last(struct twi_keyed_entry *entry, uint64_t word)
 }
 
 /*
- * Sets flags of an entry, and retires it if all flags are set then. The table, the timer or the
- * owner must still have the entry, because otherwise it may be freed.
+ * Sets flags of an entry, and retires it if out, gone and ended are set then. The table, the timer
+ * or the owner must still have the entry, because otherwise the entry may be freed.
  */
 static void flags_set(struct twi_keyed_entry *entry, uint64_t flags)
 {
@@ -252,7 +252,7 @@ static void run_aborted(void *entry)
 	run_over(entry, TW_KEYED_END);
 }
 
-/* Runs an entry. Its timer, which has expired, holds the entry. */
+/* Runs an entry, in the callback of its timer. This thread holds the entry. */
 static void entry_run(struct twi_keyed_entry *entry)
 {
 	/* RELAXED, kind and argument: they were acquired with the entry. */
@@ -271,8 +271,8 @@ static void entry_run(struct twi_keyed_entry *entry)
 
 /*
  * Acts on a timer that has expired. If the entry still waits, the swap takes it for its run, and is
- * the linearization point of the run. If another thread has ended or replaced the entry before, it
- * does not run.
+ * the linearization point of the run. If another thread has ended or replaced the entry before, the
+ * entry does not run.
  */
 static void timer_expired(struct twi_keyed_entry *entry)
 {
@@ -312,8 +312,8 @@ static void timer_lost(struct twi_keyed_entry *entry, enum tw_keyed_end end)
 /*
  * The entry of this thread's last timer callback. It is set from the end of the callback to the end
  * of the finaliser, which follows at once. If a late hook ran instead of the callback, the
- * finaliser finds nothing here and does the callback's work. If it finds its entry here, it must
- * not look at the entry, because the entry may serve another key by now.
+ * finaliser finds another value here, and does the callback's work. If the finaliser finds its
+ * entry here, it must not look at the entry, because the entry may serve another key by now.
  */
 _Thread_local void *twi_keyed_seen;
 

@@ -18,8 +18,8 @@ static void free_push(struct tw_keyed *table, struct twi_keyed_entry *first,
 		      struct twi_keyed_entry *last)
 {
 	/*
-	 * RELAXED, the load and the store: this thread reads nothing of the old top, and the swap
-	 * publishes.
+	 * RELAXED, the load and the store: this thread reads no field of the old top, and the swap
+	 * publishes the entries.
 	 */
 	struct twi_keyed_entry *top = twi_load_relaxed(&table->free);
 
@@ -171,7 +171,7 @@ void twi_keyed_entries_free(struct tw_keyed *table, struct twi_keyed_entry *firs
 
 /*
  * Frees the copies of keys. In a forked child no thread frees the entries that were retired at the
- * fork, so this must be done here.
+ * fork, so their keys must be freed here.
  */
 static void chunk_keys_release(struct twi_keyed_chunk *chunk)
 {

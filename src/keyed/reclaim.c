@@ -4,10 +4,10 @@
  *
  * An entry's path. The thread that retires an entry pushes it to its table's list (E52). If that
  * list was empty, the thread also pushes the table to the reclaimer's list (E54) and wakes the
- * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. From then on
- * a table may be pushed again, for the next turn. So a table is in the reclaimer's list at most
- * once. A turn must read a table's link before it takes the table's list, because a new push
- * changes the link.
+ * reclaimer. A turn takes the reclaimer's list, and then the list of each table in it. Only when
+ * the table's list has been taken can the table be pushed again, for the next turn. So a table is
+ * in the reclaimer's list at most once. A turn must read a table's link before it takes the table's
+ * list, because a new push changes the link.
  *
  * The claim. Turns need the claim (`reclaimer.thread`), which one thread of the process has at a
  * time:
@@ -22,25 +22,26 @@
  *
  * So CLAIMED does not mean that there is a thread: a caller may still be trying to make it.
  * Creators and schedulers rely on that caller and continue. They may be inside a read-side section,
- * so they must neither wait nor run a turn. If it fails, their tables have no reclaimer until the
- * next creator, scheduler or destroyer tries again.
+ * so they must neither wait nor run a turn. If that caller fails, their tables have no reclaimer
+ * until the next creator, scheduler or destroyer tries again.
  *
  * A destroyer must wait until the reclaimer is done with its table, or until it gets the claim
- * itself. With the claim it creates the thread, or runs one turn itself if that fails. It sleeps on
- * `reclaimer.waiting`, for two events: a table is done (table_done), and the claim is given up
- * (twi_reclaim_give_up). Each event is stored before `waiting` is read; a destroyer marks `waiting`
- * before it looks for both events (E80). So an event that it misses wakes it. It then looks again,
- * and at most one of several destroyers gets the claim; the others sleep until that destroyer has
- * run its turn or given up the claim.
+ * itself. With the claim it creates the thread, or runs one turn itself if that fails. A destroyer
+ * without the claim sleeps on `reclaimer.waiting`, for two events: a table is done (table_done),
+ * and the claim is given up (twi_reclaim_give_up). Each event is stored before `waiting` is read; a
+ * destroyer marks `waiting` before it looks for both events (E80). So if a destroyer misses an
+ * event, the event finds the mark and wakes the destroyer. The destroyer then looks again, and at
+ * most one of several destroyers gets the claim; the others sleep until that destroyer has run its
+ * turn or given up the claim.
  *
  * The end of the thread. A creator counts its table (E55) and then tries to claim. The thread gives
- * the claim up and then looks whether there are tables. At least one of them sees the other, and
- * the swap of the claim decides which of them continues. This give-up wakes no destroyer: a
- * destroyer's table is still counted, so the thread sees it and claims again, unless another caller
- * has the claim by then.
+ * the claim up and then looks whether there are tables. At least one of the two sees the other, and
+ * the swap of the claim decides which of them continues. This give-up wakes no destroyer. It need
+ * not: a destroyer's table is still counted, so the thread sees the table and claims again, unless
+ * another caller has the claim by then.
  *
- * A forked child has no reclaimer, and calls on its parent's tables are rejected. So it starts with
- * empty lists.
+ * A forked child has no reclaimer, and calls on its parent's tables are rejected. So the child
+ * starts with empty lists.
  *
  * Progress: push is lock-free. A destroyer may have to wait for a grace period, a rest, and the
  * pthread_create of another caller.
@@ -163,7 +164,7 @@ bool twi_reclaim_turn(void)
 	return true;
 }
 
-/* Rests for a while. The park's state is awake meanwhile, so no producer wakes the thread. */
+/* Rests for a while. The park's state is awake meanwhile, so a push does not wake the thread. */
 static void rest(void)
 {
 	(void)twi_futex_wait(&reclaimer.park.word, TWI_AWAKE, twi_until_ns(REST_NS));
@@ -203,14 +204,14 @@ void twi_reclaim_give_up(void)
 }
 
 /*
- * Gives the claim up because there is no table. Returns false if a table came meanwhile and this
- * thread must continue.
+ * Gives the claim up because there is no table. Returns false if a table was created meanwhile and
+ * this thread must continue.
  */
 static bool thread_ends(void)
 {
 	/*
-	 * E55: pairs with twi_reclaim_open. This thread must store before it loads, otherwise both
-	 * could miss each other.
+	 * E55: pairs with twi_reclaim_open. This thread must store before it loads. Otherwise the
+	 * thread and a creator could miss each other.
 	 */
 	twi_store_seq_cst(&reclaimer.thread, THREAD_NONE);
 	return twi_load_seq_cst(&reclaimer.tables) == 0 || !twi_reclaim_claim(); /* E55: as above */
@@ -330,7 +331,7 @@ static uint32_t waiting_mark(void)
 
 /*
  * Creates the reclaimer, or runs one turn if that fails. The caller must have the claim, and the
- * reclaimer must not have finished with its table.
+ * reclaimer must not have finished with the caller's table.
  */
 static void work_begin(void)
 {

@@ -2,10 +2,10 @@
 /*
  * Takes entries out of the pool, and retires them to the reclaimer.
  *
- * A thread that retires an entry reads the entry retired before it, so it must be inside a section.
- * Each retired entry stores the last one of the list that begins with it, so that the reclaimer can
- * move the list without walking it. If keys may be too long for an entry, the reclaimer still walks
- * the list, to free the copies of the keys.
+ * A thread that retires an entry also reads the first entry of the list, so the thread must be
+ * inside a section. Each retired entry stores the last one of the list that begins with it, so that
+ * the reclaimer can move the list without walking it. If keys may be too long for an entry, the
+ * reclaimer still walks the list, to free the copies of the keys.
  */
 #include "keyed/entry.h"
 #include "keyed/reclaim.h"
@@ -32,8 +32,8 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	twi_keyed_key_acquire(entry);
 	entry->stripe = (uint16_t)(key->hash % TWI_KEYED_STRIPES);
 	/*
-	 * RELAXED: only the destroy acts on this half of the count, and no thread may schedule any
-	 * more by then.
+	 * RELAXED: only tw_keyed_destroy acts on this half of the count, and no thread may schedule
+	 * any more by then.
 	 */
 	(void)twi_fetch_add_relaxed(&table->stripe[entry->stripe].count, TWI_COUNT_ENTRY);
 	if (!twi_keyed_key_copy(entry, key)) {
@@ -44,8 +44,8 @@ struct twi_keyed_entry *twi_keyed_take(struct tw_keyed *table, const struct twi_
 	/* RELAXED: no thread changes the state word of a free entry. */
 	word = twi_keyed_begin(twi_load_relaxed(&entry->word));
 	/*
-	 * E50: the timer may expire before the entry is in the table, so the state word must be
-	 * stored first.
+	 * E50: the caller sets the timer afterwards, and the timer may expire before the entry is
+	 * in the table. So the state word must be stored here.
 	 */
 	twi_store_release(&entry->word, word);
 	return entry;

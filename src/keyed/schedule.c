@@ -2,9 +2,9 @@
 /*
  * tw_keyed_schedule and tw_keyed_replace.
  *
- * If a key has no living entry, it gets a new one. The caller fills the entry while it holds it,
- * and sets its timer. It then puts the entry into the table, where it replaces a dead one if there
- * is one, and releases its hold. All steps that can fail come before the change of the table.
+ * If a key has no living entry, it gets a new one. The caller holds the new entry, fills it, and
+ * sets its timer. Then the caller puts the entry into the table, in the place of a dead one if
+ * there is one, and releases its hold. All steps that can fail come before the change of the table.
  *
  * If an entry waits, a replace is made in place. The replacer takes hold of the entry, moves the
  * timer, stores the new kind and argument, and releases its hold. That changes nothing in the table
@@ -12,8 +12,8 @@
  * entry replaces it in the table, and the old one ends.
  *
  * If a timer expires and finds the entry held, it leaves the entry to the holder. If the holder is
- * replacing in place, it sets a new timer. If there is no memory for that, it ends the old entry,
- * which was due and has no timer to wait for.
+ * replacing in place, the holder sets a new timer. If that fails, it ends the old entry, which was
+ * due and has no timer to wait for.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -104,7 +104,10 @@ static void entry_unmake(struct twi_keyed_entry *entry)
 	twi_keyed_end_held(entry, TW_KEYED_END_CANCELLED);
 }
 
-/* Ends or stops an entry that has just been replaced in the table. */
+/*
+ * Takes an entry that has just been replaced in the table, so that ousted_end ends it. If another
+ * thread holds the entry, only sets stop. If the entry is dead, only sets out.
+ */
 static int entry_oust(struct order *order, struct twi_keyed_entry *old)
 {
 	uint64_t word = twi_keyed_look(old);
@@ -168,8 +171,8 @@ static void ousted_end(void *argument)
 
 /*
  * Stores the entry's life in *ret_life. The caller must still hold the entry, because after the
- * release its callback may run and free the memory of *ret_life. Returns the previous value, for
- * life_unset.
+ * release the entry's callback may run and free the memory of *ret_life. Returns the previous
+ * value, for life_unset.
  */
 static uint64_t life_set(const struct order *order)
 {
@@ -233,7 +236,7 @@ static struct part part_old(struct twi_keyed_entry *entry)
 
 /*
  * Runs the hook for the old kind and argument, because the entry has the new ones now. The hook
- * gets the caller's copy of the key, since the caller no longer holds the entry.
+ * gets the key that was passed to this call, because this thread no longer holds the entry.
  */
 static int part_report(const struct order *order, const struct part *old)
 {
@@ -252,8 +255,8 @@ static int part_report(const struct order *order, const struct part *old)
 
 /*
  * Gives a held entry, whose timer is set, the new kind and argument. If another thread sets stop
- * meanwhile, it meant the old kind and argument, so the entry ends. Then the function returns
- * PRESENT, because the new kind and argument need another entry.
+ * meanwhile, its call meant the old kind and argument, so the entry ends. Then this function
+ * returns PRESENT, because the new kind and argument need another entry.
  */
 static int place_give(const struct order *order, struct twi_keyed_entry *entry)
 {

@@ -2,8 +2,8 @@
 /*
  * A table: its options, how it is created and destroyed.
  *
- * liburcu ends the process if it finds no memory for its hash table. So tw_keyed_create allocates
- * as much memory just before, and frees it again. If that fails, the call returns an error. If
+ * liburcu ends the process if it finds no memory for its hash table. So tw_keyed_create first
+ * allocates as much memory itself, and frees it again. If that fails, the call returns an error. If
  * another thread takes the memory in between, liburcu still ends the process.
  */
 #include "base/bits.h"

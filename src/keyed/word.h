@@ -6,9 +6,9 @@
  *     bits 1..0 state
  *
  * The step goes up when a thread takes hold of the entry (HELD). Only this thread, the holder,
- * changes the fields. So if a reader finds the same state word before and after, the fields it read
- * belong together. A replacer is a thread in tw_keyed_replace. LIN marks the linearization point of
- * a call.
+ * changes the fields. So if a reader finds the same state word before and after it reads the
+ * fields, the fields belong together. A replacer is a thread in tw_keyed_replace. LIN marks the
+ * linearization point of a call.
  *
  *     from     to        by                            when
  *     free     HELD      scheduler                     a store, before another thread has it

@@ -12,8 +12,8 @@
  * state word decides (E40). If the task has changed meanwhile, the search starts again. If a task
  * is submitted during a search, it may count as younger than it is.
  *
- * Progress: lock-free. A search repeats only if another thread has made a step on the task it
- * found.
+ * Progress: lock-free. A search repeats only if another thread has made a step on the task that the
+ * search found.
  */
 #include "retry/task.h"
 
@@ -30,7 +30,8 @@ static void chunk_search(struct tw_retry *queue, struct twi_task_chunk *chunk,
 			 struct oldest *oldest)
 {
 	/*
-	 * Must be read before the tasks. Then all tasks that are submitted later have higher ages.
+	 * Must be read before the tasks. Then all tasks that are submitted later have this age or a
+	 * higher one.
 	 */
 	uint64_t least = twi_load_relaxed(&queue->submitted);
 
@@ -67,8 +68,9 @@ static struct oldest search(struct tw_retry *queue)
 	struct twi_task_chunk *chunk;
 
 	/*
-	 * There is a chunk, because the caller has a task. Looks first where the oldest task should
-	 * be. If it is there, the search is over.
+	 * There is a chunk, because the caller has a task. Looks first at the chunk that should
+	 * have the oldest task. If the task is there, the loop below searches other chunks only if
+	 * their bounds are out of date.
 	 */
 	chunk_search(queue, chunk_least(queue), &oldest);
 	chunk = twi_load_acquire(&queue->chunks); /* E41: pairs with chunk_add */

@@ -2,8 +2,9 @@
 /*
  * Schedules: they decide which delay comes next, how jitter changes it, and when no delay is left.
  *
- * No state here is shared: a task's owner counts its delays. The jitter is a function of the
- * queue's seed, the task's number and the delay's number, so it does not depend on threads.
+ * No state here is shared: only a task's owner counts the delays of the task. The jitter is a
+ * function of the queue's seed, the task's number and the delay's number, so it does not depend on
+ * threads.
  */
 #include "base/sized.h"
 #include "retry/task.h"

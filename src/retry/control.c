@@ -75,7 +75,8 @@ static bool task_lives(struct twi_task *task, uint64_t word, uint64_t generation
 {
 	/*
 	 * E40: the generation belongs to the same task as the state word, or to a later task in the
-	 * same memory. If it is later, the end of the earlier task is visible too.
+	 * same memory. If it is a later task's, the state word of the earlier task's end is
+	 * visible, too, so the caller's swap fails.
 	 */
 	return twi_task_lives(word) && twi_load_acquire(&task->generation) == generation;
 }

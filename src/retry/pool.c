@@ -82,7 +82,10 @@ struct twi_task *twi_task_take(struct tw_retry *queue)
 {
 	struct twi_link *link;
 
-	/* RELAXED: only the destroy reads this count, and no thread may submit any more by then. */
+	/*
+	 * RELAXED: only tw_retry_destroy reads this count, and no thread may submit any more by
+	 * then.
+	 */
 	(void)twi_fetch_add_relaxed(&queue->out, 1);
 	while ((link = twi_stack_pop(&queue->free)) == NULL) {
 		if (!twi_retry_grow(queue, 1)) {

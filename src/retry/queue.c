@@ -4,10 +4,10 @@
  *
  * The limit `pending_limit` is the number of places. A submit takes a free place before any other
  * step that can fail. If there is none, and the policy drops the oldest task, the submit first
- * makes its task and then takes the oldest task's place. The thread that ends a task gives its
- * place back, exactly once. If a task takes the place of a dropped one, the count stays as it is.
- * So the count never exceeds the limit. A submit that finds no place does not change the count, so
- * it cannot make another submit fail.
+ * makes its task and then takes the oldest task's place. The thread that ends a task gives the
+ * task's place back, exactly once. If a task takes the place of a dropped one, the count stays as
+ * it is. So the count never exceeds the limit. A submit that finds no place does not change the
+ * count, so it cannot make another submit fail.
  */
 #include "base/sized.h"
 #include "retry/task.h"

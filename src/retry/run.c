@@ -33,8 +33,8 @@ static void flag_change(struct twi_task *task, uint64_t clear, uint64_t set)
 }
 
 /*
- * Makes another timer, if the caller has the task and the old timer is gone. Clears the flag first,
- * because the new timer may be handed back at once and set the flag again.
+ * Makes another timer. The caller must have the task, and the old timer must be gone. Clears the
+ * flag gone first, because the new timer may be handed back at once and set the flag again.
  */
 static int timer_renew(struct twi_task *task)
 {
@@ -138,8 +138,8 @@ static void task_wait(struct twi_task *task, int64_t wait_ns)
 		 !twi_task_swap(task, &word, twi_task_to(word, TWI_TASK_WAITING)));
 	TWI_TEST_POINT("retry:arming");
 	/*
-	 * If another thread has ended the task since, it has also cancelled this timer. Then the
-	 * call has no effect.
+	 * If another thread has ended the task since, that thread has also cancelled this timer.
+	 * Then the reschedule has no effect.
 	 */
 	(void)tw_reschedule(timer, wait_ns);
 }
@@ -193,8 +193,8 @@ static int task_pend(struct twi_task *task)
 }
 
 /*
- * Ends an attempt for its runner. A child that was forked during the attempt must leave the task
- * alone.
+ * Ends an attempt, for its runner. In a child that was forked during the attempt, does nothing,
+ * because the task belongs to the parent.
  */
 static void task_attempted(struct twi_task *task, int result)
 {

@@ -31,7 +31,10 @@ static inline void twi_stack_push(struct twi_stack *stack, struct twi_link *link
 	struct twi_pair seen, next;
 
 	do {
-		/* RELAXED, all three: nothing behind the top is read; the swap publishes. */
+		/*
+		 * RELAXED, all three: this thread reads no field of the top link, and the swap
+		 * publishes.
+		 */
 		seen.half[1] = twi_load_relaxed(&stack->top[1]);
 		seen.half[0] = twi_load_relaxed(&stack->top[0]); /* RELAXED: as above */
 		twi_store_relaxed(&link->next,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tw_retry_submit. It makes a task with its timer, takes a place, and then lets the task wait. From
- * then on any thread may take the task. All steps that can reject it come before. If an old task is
- * dropped to free a place, the old task's hook runs afterwards.
+ * then on any thread may take the task. All steps that can reject the task come before. If an old
+ * task is dropped to free a place, the old task's hook runs afterwards.
  *
  * If stop hands the timer back meanwhile, the timer's finaliser sets the flag gone. The submit
  * finds the flag in its last step, and fails as if it had been called after the stop.
@@ -18,7 +18,7 @@ struct order {
 	const struct tw_retry_kind *kind;
 	void *arg;
 	int64_t delay_ns;
-	bool tried; /* the caller has made the first attempt, so a delay comes first */
+	bool tried; /* the caller has already tried, so the task begins with a delay */
 };
 
 static int kind_check(const struct tw_retry_kind *kind)
@@ -59,8 +59,8 @@ static int submit_reject(const struct order *order, struct tw_retry_handle *ret_
 }
 
 /*
- * Makes a free task a new one: sets the step for its handle, and clears the fields of the task that
- * had the memory before.
+ * Sets up a free task for this submit: sets the step for the task's handle, and resets the fields
+ * of the task that had the memory before.
  */
 static void task_renew(struct twi_task *task, const struct order *order)
 {
@@ -91,8 +91,8 @@ static void task_renew(struct twi_task *task, const struct order *order)
 }
 
 /*
- * Takes back a task that never began. Cancels its timer if it has one. If that is too late, the
- * timer frees the task.
+ * Takes back a task that never began. Cancels its timer if it has one. If the cancel comes too
+ * late, the end of the timer frees the task.
  */
 static void task_unmake(struct twi_task *task)
 {
@@ -149,8 +149,9 @@ static int task_make(const struct order *order, struct twi_task **ret_task)
 }
 
 /*
- * Takes a free place, or the place of the oldest task. A task that ends at this moment may hide its
- * place from both the first look and the search, so there must be a second look.
+ * Takes a free place, or the place of the oldest task. If a task ends at this moment, the first
+ * look may come before its place is free, and the search may come after its end and find no task.
+ * So there must be a second look at the free places.
  */
 static bool place_take(struct tw_retry *queue, struct twi_task **ret_victim)
 {

@@ -55,8 +55,8 @@ struct twi_task_chunk {
 	/* [handoff E41] the next chunk of the queue */
 	struct twi_task_chunk *next;
 	/*
-	 * [atomic] No task in this chunk has a lower age, except one that is being submitted right
-	 * now.
+	 * [atomic] No task in this chunk has a lower age, except a task that is being submitted
+	 * right now.
 	 */
 	_Atomic uint64_t age_least;
 	struct twi_task task[TWI_CHUNK_TASKS];
@@ -170,8 +170,8 @@ static inline struct tw_handle twi_task_timer(struct twi_task *task)
 /*
  * The task of this thread's last timer callback. It is set from the end of the callback to the end
  * of the finaliser, which follows at once. If a late hook ran instead of the callback, the
- * finaliser finds nothing here and does the callback's work. If it finds its task here, it must not
- * look at the task, because the task may serve another submit by now.
+ * finaliser finds another value here, and does the callback's work. If the finaliser finds its task
+ * here, it must not look at the task, because the task may serve another submit by now.
  */
 extern _Thread_local void *twi_timer_seen;
 

@@ -6,10 +6,10 @@
  *     bits 63..7 step | bits 6..5 result | bit 4 stop | bit 3 gone | bits 2..0 state
  *
  * The step goes up when a free block becomes a task and at each attempt, and no step is ever used
- * twice. Inside one step, each state but OWNED is entered at most once. A handle has the step with
- * which its task began, and the step of the attempt that it was given to. The runner is the thread
- * that runs the attempt. The ender is the thread that has ended the task, or the submitter if the
- * submit fails. LIN marks the linearization point of a call.
+ * twice. Inside one step, a task enters each state but OWNED at most once. A handle has the step
+ * with which its task began, and the step of the attempt that it was given to. The runner is the
+ * thread that runs the attempt. The ender is the thread that has ended the task, or the submitter
+ * if the submit fails. LIN marks the linearization point of a call.
  *
  *     from      to         by                       when
  *     FREE      STARTING   submitter                begins: step + 1, by a store: not shared yet
@@ -36,12 +36,13 @@
  *     ABANDONED FREE       its timer
  *
  * The timer. From its submit to its end a task has one timeout in the engine, so that
- * tw_engine_stop reaches each task that no thread has at the time. `gone` means that there is none.
- * The timeout is scheduled for never, and gets a deadline only when the task is WAITING. So it can
- * expire only in WAITING, or in a state after a cancel or drop of a waiting task. It expires or is
- * handed back exactly once, unless tw_cancel reports that it never will. When an attempt begins,
- * the task's timer has expired. The next timer is made before the attempt runs. It is the first
- * schedule inside the timer's callback, which no limit of the engine rejects.
+ * tw_engine_stop reaches each task that no thread has at the time. `gone` means that the task has
+ * no such timeout now. The timeout is scheduled for never, and gets a deadline only when the task
+ * is WAITING. So it can expire only in WAITING, or in a state after a cancel or drop of a waiting
+ * task. The timeout expires or is handed back exactly once, unless tw_cancel reports that it never
+ * will. When an attempt begins, the task's timer has expired. The next timer is made before the
+ * attempt runs. It is the first schedule inside the timer's callback, which no limit of the engine
+ * rejects.
  */
 #ifndef TWI_RETRY_WORD_H
 #define TWI_RETRY_WORD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of a scaled kind's queue. It shows the time of the engine's clock. The driver knows
- * when the queue must be polled, so no thread sleeps by this clock.
+ * The clock of a scaled kind's queue. It shows the time of the engine's clock. No thread sleeps by
+ * this clock, because the driver polls the queue when it is needed.
  */
 #include "scaled/clock.h"
 

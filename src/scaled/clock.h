@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock that shows the time of another one. A queue needs one, because a virtual clock serves
- * only one engine at a time.
+ * A clock that shows the time of another clock. A queue cannot use the engine's clock itself,
+ * because a virtual clock serves only one engine at a time.
  */
 #ifndef TWI_SCALED_CLOCK_H
 #define TWI_SCALED_CLOCK_H

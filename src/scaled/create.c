@@ -11,8 +11,8 @@
 
 /*
  * Returns the options of the queue: those of the engine, with some changes. The queue has no
- * thread. It measures no lateness, because it would count lateness from the deadline at factor 1.
- * Its wheel is hierarchical, because such a wheel can pass much empty time at once.
+ * thread. It measures no lateness, because it would measure from the deadline at factor 1. Its
+ * wheel is hierarchical, because such a wheel can pass much empty time at once.
  */
 static struct tw_options queue_options(struct tw_scaled *scaled)
 {
@@ -59,8 +59,8 @@ static int timer_make(struct tw_scaled *scaled, const struct tw_kind *kind, int6
 }
 
 /*
- * Makes the two timers. The first turn must come after the seat has both handles. So the driver is
- * made without a time, like the relay, and made due when the seat is filled.
+ * Makes the two timers. The first turn must come after the seat has both handles. So the driver,
+ * like the relay, is first scheduled without a deadline, and is made due when the seat is filled.
  */
 static int timers_make(struct tw_scaled *scaled)
 {
@@ -77,8 +77,8 @@ static int timers_make(struct tw_scaled *scaled)
 	twi_seat_fill(scaled->seat, driver, relay);
 	TWI_TEST_POINT("scaled:filled");
 	/*
-	 * E151: a change of the factor after this read-modify-write sees the seat. The first turn
-	 * sees the changes before it.
+	 * E151: this read-modify-write has a place in the order of all changes of the factor. The
+	 * thread of a later change sees the seat. The first turn sees every earlier change.
 	 */
 	(void)twi_fetch_or_acq_rel(&scaled->engine->factor, 0);
 	twi_seat_drive(scaled->seat);

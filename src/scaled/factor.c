@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The factor of an engine's scaled kinds (protocol: scaled.h). A change stores the new factor, and
- * makes each kind take a turn. The turn computes again when the next turn is due.
+ * makes each kind take a turn. This turn computes anew when the next turn is due.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -51,8 +51,8 @@ static void kinds_drive(struct tw_engine *engine)
 
 	for (; seat != NULL; seat = seat->next)
 		/*
-		 * RELAXED: an owner that has left the seat does no harm, because the seat's handles
-		 * then name ended timeouts.
+		 * RELAXED: if the owner has left the seat meanwhile, the drive does nothing,
+		 * because the seat's handles then name ended timeouts.
 		 */
 		if (twi_load_relaxed(&seat->owner) != NULL)
 			twi_seat_drive(seat);
@@ -70,7 +70,7 @@ int tw_scaled_factor_set(struct tw_engine *engine, double factor)
 		return -ERANGE;
 	/*
 	 * The linearization point of a change. E151: must come before the walk over the seats;
-	 * pairs with timers_make. Adding 0.0 makes a negative zero a zero.
+	 * pairs with timers_make. Adding 0.0 turns -0.0 into 0.0.
 	 */
 	(void)twi_exchange_acq_rel(&engine->factor, factor_pack(factor + 0.0));
 	TWI_TEST_POINT("scaled:factor");

@@ -15,11 +15,12 @@
  *
  * A timeout is due at the same moment by both formulas. A lower factor makes the queue's time jump
  * ahead. A higher factor would set it back, but tw_engine_poll_at never goes back: the queue's time
- * stands still until the formula has reached it, and its timeouts wait as long. The queue's time is
- * never after now + (most - least), so a new timeout's deadline is never before it. A change of the
- * factor therefore touches neither a wheel nor a timeout. (A list sorted by start time would do as
- * well, but each restart of a timeout would have to move it in the list. With a wheel a restart is
- * one compare-and-swap, and the wheel moves the timeout later.)
+ * stands still until the formula gives a later time, and until then the pending timeouts of the
+ * queue wait. The queue's time is never after now + (most - least), so the deadline of a new
+ * timeout (now + most) is never before the queue's time. A change of the factor therefore touches
+ * neither a wheel nor a timeout. (A list sorted by start time would do as well, but each restart of
+ * a timeout would have to move it in the list. With a wheel a restart is one compare-and-swap, and
+ * the wheel moves the timeout later.)
  *
  * Timers of a kind. A kind has two timeouts at its engine, both periodic, so that no step after the
  * creation needs memory. Their runs never overlap, because both run on the engine's worker:
@@ -31,24 +32,26 @@
  *
  * Wakes. The queue's park is driven (thread/park.h): if a thread schedules a timeout that is due
  * before the published time, it calls `twi_seat_drive` instead of waking a loop. The protocol is
- * the same as for a loop (E8). A change of the factor calls it, too, for each kind.
+ * the same as for a loop (E8). A change of the factor calls `twi_seat_drive`, too, once for each
+ * kind.
  *
  * A drive (`twi_seat_drive`) makes the driver due at once, by a reschedule. The reschedule fails
- * while the driver runs, and that turn may have looked too early to see the reason for the drive.
- * In this case the drive reschedules the relay, which runs after the driver and makes it run again.
- * That fails only while the relay runs. Then the relay has not made the driver due yet, or the
- * driver's next run has not begun. So after each drive a turn begins that sees the reason.
+ * while the driver runs, and the turn under way may have looked too early to see the reason for the
+ * drive. In this case the drive reschedules the relay, which runs after the driver and makes the
+ * driver run again. This second reschedule fails only while the relay runs. Then the relay has not
+ * made the driver due yet, or the driver's next run has not begun. So after each drive a turn
+ * begins that sees the reason.
  *
  * The word `asked` gives the order. Each drive swaps it before it looks at the two timeouts. Each
  * turn swaps it before it looks at the queue and at the factor (E150). If the turn's swap comes
  * first, the drive sees the states of the timeouts as they were in that turn, or later.
  *
- * Seats. An engine has a list of seats, one for each kind, with the handles of its two timers. A
- * change of the factor walks the list. A seat is never freed before the engine, and a handle is
- * safe for ever, so the walk needs no lock and no RCU section. A kind that is created takes a free
- * seat, or adds one. Its creation and each change of the factor are read-modify-writes of the
- * engine's factor (E151). So either the change sees the seat, or the first turn of the kind sees
- * the factor.
+ * Seats. An engine has a list of seats, one for each kind, with the handles of the kind's two
+ * timers. A change of the factor walks the list. A seat is never freed before the engine, and a
+ * handle is safe for ever, so the walk needs no lock and no RCU section. A new kind takes a free
+ * seat, or adds one. The creation of a kind and each change of the factor make a read-modify-write
+ * of the engine's factor (E151). So either the change sees the seat, or the first turn of the kind
+ * sees the factor.
  *
  * Ownership. Queue, wheel and clock: as those of an engine in loop mode. The owner is the thread of
  * a turn, or the one that stops the kind. A kind's creator claims `owner` of a seat by a swap. The
@@ -76,14 +79,17 @@
 /* A turn begins no further callback after this time, or after this many callbacks. */
 #define TWI_SCALED_TURN_NS INT64_C(200000)
 #define TWI_SCALED_RUNS UINT64_C(2048)
-/* The most polls of a turn. In virtual time no other bound holds if a poll runs nothing. */
+/*
+ * The most polls of a turn. If the polls run no callback, this is the only bound with a virtual
+ * clock, because no time passes then.
+ */
 #define TWI_SCALED_POLLS 4096u
 /* The most timeouts that one poll of a turn moves from other threads into the wheel. */
 #define TWI_SCALED_BATCH 2048u
 
 /*
- * Longer delays count as this one: 146 years. The sum of time and delay then fits. Otherwise it
- * would be TW_NEVER, and no factor would bring such a timeout back.
+ * Longer delays count as this one: 146 years. The sum of time and delay then fits. Otherwise the
+ * deadline would be TW_NEVER, and such a timeout would not expire at any factor.
  */
 #define TWI_SCALED_DELAY_MOST_NS (INT64_MAX / 2)
 
@@ -112,7 +118,7 @@ void twi_seat_fill(struct twi_seat *seat, struct tw_handle driver, struct tw_han
 struct tw_handle twi_seat_handle(const _Atomic uint64_t *half);
 /* seat.c: makes one of a seat's timers due at once. Returns false if it runs, or has ended. */
 bool twi_seat_due(const _Atomic uint64_t *half);
-/* seat.c: makes a turn of the seat's kind begin after this call. */
+/* seat.c: makes sure that a turn of the seat's kind begins after this call. */
 void twi_seat_drive(struct twi_seat *seat);
 /*
  * Does the same as twi_seat_drive, for the park of a kind's queue. A waker calls this function

@@ -110,8 +110,9 @@ void twi_seat_park_drive(struct twi_park *park)
 void twi_seat_drive(struct twi_seat *seat)
 {
 	/*
-	 * E150: publishes the reason for the drive to the next turn that swaps. Acquires what the
-	 * last turn did, so that this thread does not see the timers as they were before it.
+	 * E150: publishes the reason for the drive to the next turn that swaps `asked`. Acquires
+	 * what the last turn did, so that this thread does not see the timers as they were before
+	 * it.
 	 */
 	(void)twi_exchange_acq_rel(&seat->asked, 1);
 	TWI_TEST_POINT("scaled:driving");

@@ -2,16 +2,17 @@
 /*
  * The turn of a scaled kind (protocol: scaled.h): the run of its driver.
  *
- * A turn lets the queue's time go from one due time of its wheel to the next, up to the queue's
+ * A turn advances the queue's time from one due time of its wheel to the next, up to the queue's
  * present time. So after a jump of the time the wheel is emptied in slices, as it would be if the
- * time had passed. When the turn's time is up, the driver is due again at once. So the engine's
- * other timeouts can run in between.
+ * time had passed without a jump. When the turn's time is up, the driver is due again at once. So
+ * the engine's other timeouts can run in between.
  *
- * During a turn the queue publishes nothing, because no thread has to drive a driver that runs. The
- * last poll publishes. `armed_ns` is then the time by which the queue needs the next turn: it is
- * the end of the tick in which the earliest timeout lies. The driver runs at the begin of that
- * tick, so that the timeout is not late by two ticks, the queue's and the engine's. If it runs too
- * early, it runs again one tick of the engine later.
+ * A poll publishes the time before which threads must drive the driver. During a turn only the last
+ * poll does so, because while the driver runs no thread has to drive it. `armed_ns` is then the
+ * time by which the queue needs the next turn: the end of the tick in which the earliest timeout
+ * lies. The driver runs at the beginning of that tick, so that the timeout is not late by two
+ * ticks, the queue's and the engine's. If the driver runs too early, it runs again one tick of the
+ * engine later.
  */
 #include "base/atomic.h"
 #include "base/test_point.h"
@@ -70,8 +71,8 @@ static bool time_left(struct turn *turn)
 }
 
 /*
- * Returns whether the turn has more work. A push that is not linked yet does not count: the turn
- * does not wait for it.
+ * Returns whether the turn has more work. A push that is not linked yet does not count, because the
+ * turn does not wait for it.
  */
 static TWI_WORKER_UNCHECKED bool work_left(const struct turn *turn, int64_t due_ns)
 {
@@ -124,8 +125,8 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 	bool open;
 
 	/*
-	 * Unlike tw_loop_enter, this does not transfer everything at once that this thread has
-	 * pushed. The polls do it, in bounded batches.
+	 * Unlike tw_loop_enter, this call does not at once transfer everything that this thread has
+	 * pushed. The polls transfer it, in bounded batches.
 	 */
 	if (twi_engine_own(scaled->queue) != 0)
 		return TW_NEVER;
@@ -141,8 +142,9 @@ static TWI_WORKER_UNCHECKED int64_t scaled_turn(struct tw_scaled *scaled)
 		return TW_NEVER;
 	worker->polls_follow = false;
 	/*
-	 * Clears given_up_ns if it has passed in the queue's time. The sleep would not clear it,
-	 * because it compares given_up_ns with the engine's time, which is behind the queue's.
+	 * Clears given_up_ns if it has passed in the queue's time. turn/sleep.c would not clear it,
+	 * because there given_up_ns is compared with the engine's time, which is behind the
+	 * queue's.
 	 */
 	if (worker->given_up_ns <= turn.target_ns)
 		worker->given_up_ns = INT64_MAX;

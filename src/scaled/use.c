@@ -25,8 +25,8 @@ int tw_scaled_schedule(struct tw_scaled *scaled, const struct tw_kind *kind, voi
 	if (error != 0)
 		return error;
 	/*
-	 * Only a turn owns the queue, so an owner-only timeout could be cancelled only inside
-	 * callbacks.
+	 * Only the thread of a turn owns the queue, so an owner-only timeout could be cancelled
+	 * only inside callbacks of the kind.
 	 */
 	if (kind != NULL && (kind->flags & TW_KIND_FLAG_OWNER_ONLY) != 0)
 		return -EINVAL;

@@ -3,7 +3,7 @@
  * tw_scope_end and tw_scope_end_wait (protocol: scope.h).
  *
  * Each call cancels the timeouts of all slots. It does so even after an earlier end, because that
- * end may still be under way. Only one of the two cancels each timeout.
+ * end may still be under way. Each timeout is then cancelled by only one of the two.
  */
 #include "base/test_point.h"
 #include "scope/scope.h"
@@ -17,7 +17,8 @@
 enum { COPIES = 64 };
 
 /*
- * Ends the scope. Returns true if it is FIXED. If not, the caller counts as inside, and must leave.
+ * Ends the scope. Returns true if the scope is FIXED then. If not, the caller counts as inside, and
+ * must call end_leave.
  */
 static bool scope_close(struct tw_scope *scope)
 {

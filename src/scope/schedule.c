@@ -14,7 +14,7 @@
 
 /*
  * Counts the schedule as inside. While it is inside, an end must copy the handles one by one.
- * Returns false after the end.
+ * Returns false if the scope has ended.
  */
 static bool scope_enter(struct tw_scope *scope)
 {
@@ -24,7 +24,9 @@ static bool scope_enter(struct tw_scope *scope)
 	return (word & TWI_SCOPE_ENDED) == 0;
 }
 
-/* Leaves the scope: this is the schedule's last access to it. Returns false after the end. */
+/*
+ * Leaves the scope: this is the schedule's last access to it. Returns false if the scope has ended.
+ */
 static bool scope_leave(struct tw_scope *scope)
 {
 	/* E140: publishes the slot to the end. */
@@ -35,8 +37,9 @@ static bool scope_leave(struct tw_scope *scope)
 }
 
 /*
- * Schedules the timeout without a deadline. `*ret_handle` is written before another thread can end
- * the timeout, and with it free the object that has `*ret_handle`. So `*ret_member` has a copy.
+ * Schedules the timeout without a deadline. Afterwards another thread may end the timeout, and free
+ * the object that contains `*ret_handle`. So this thread keeps a copy of the handle in
+ * `*ret_member`.
  */
 static int member_begin(struct tw_engine *engine, const struct tw_kind *kind, void *arg,
 			struct tw_handle *ret_member, struct tw_handle *ret_handle)

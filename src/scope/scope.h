@@ -4,8 +4,8 @@
  *
  * The engine does not know about scopes. Nothing points from a timeout to its scope, so no callback
  * and no worker touches the scope's memory, and a member's callback may free it. Instead, the scope
- * looks at its members. A handle stays safe for ever and never names another timeout, so a scope
- * may ask or cancel it at any time, however late.
+ * looks at its members. A handle stays safe for ever and never names another timeout. So a scope
+ * may read the state of a member, or cancel it, at any time, however late.
  *
  * States of a scope. OPEN, then ENDED, then ENDED and FIXED. The scope's word has this state, and
  * the number of calls that are inside.
@@ -19,8 +19,8 @@
  *
  *     from      to        by         when
  *     FREE      CLAIMED   scheduler  a swap of both words
- *     handle    CLAIMED   scheduler  a swap of both words, after it saw that the timeout has ended
- *                                    and no longer runs
+ *     handle    CLAIMED   scheduler  a swap of both words, when the timeout has ended and no longer
+ *                                    runs
  *     CLAIMED   handle    scheduler  two stores, the generation last: the timeout is pending, but
  *                                    without a deadline
  *     CLAIMED   FREE      scheduler  two stores: the schedule was rejected
@@ -48,31 +48,32 @@
  *
  * If the scope is FIXED, no thread changes a slot any more: no schedule is inside, and each one
  * that enters finds that the scope has ended. Then the slots are an array for tw_cancel_many.
- * Otherwise the end copies one handle after the other, by one load of both words. Such a load is a
- * swap on most processors, so the end counts as inside meanwhile.
+ * Otherwise the end copies one handle after the other, each by one load of both words. Such a load
+ * is a swap on most processors. So the end counts as inside meanwhile, and no other end reads the
+ * slots without atomic accesses.
  *
- * Slots. The first `used` slots are in play. Schedules walk over these in turns, from the first to
- * the last, and take the next one that is free or whose member has ended. At the end of a turn the
- * scheduler counts the members that have not ended. Then it adds slots until there are twice as
- * many as these members, and a few more. So at least half of the slots are free at that time, or
- * the scope has grown in proportion. The cost per schedule is constant on average, and the slots
- * stay within twice the members that were alive at once. Slots go back to the system when the scope
- * is destroyed.
+ * Slots. Only the first `used` slots are in play: schedules pass over these again and again, from
+ * the first to the last, and each schedule takes the next slot that is free or whose member has
+ * ended. At the end of a pass, the scheduler counts the members that have not ended. Then it adds
+ * slots until there are twice as many as these members, and a few more. So at least half of the
+ * slots are free when a pass begins, and the cost per schedule is constant on average. A scope
+ * never has more slots than twice the members that were alive at once, and a few more. Slots go
+ * back to the system when the scope is destroyed.
  *
- * Ownership. A slot: see above. A chunk of slots is published by a swap and not freed before the
- * scope. `used` only grows. `cursor` is a hint: wrong values cost time.
+ * Ownership. A slot: see above. A chunk of slots is published by a swap, and is freed only with the
+ * scope. `used` only grows. `cursor` is a hint: a wrong value only costs time.
  *
  * A wait. tw_scope_end_wait calls tw_cancel_wait for each member. A member whose callback has ended
  * may have lost its slot to another member. Then the thread that reused the slot has acquired the
  * end of that callback, and passes it on with its own swap and stores (E141).
  *
- * Fork. The scope goes to the child as it was. Its schedule works there as soon as the child has
- * taken over the engine, and its end cancels those timeouts that are the child's. Slots that were
- * claimed by other threads at the fork stay claimed, and these threads count as inside.
+ * Fork. The child has a copy of the scope as it was. A schedule into it works as soon as the child
+ * has taken over the engine, and its end cancels those timeouts that are the child's. Slots that
+ * were claimed by other threads at the fork stay claimed, and these threads count as inside.
  *
- * Progress. A schedule is lock-free: it passes over a slot only if that has a member or another
- * thread claims it. An end makes the progress of tw_cancel, once for each member. No call waits for
- * another one, except that tw_scope_end_wait waits for callbacks.
+ * Progress. A schedule is lock-free: it passes over a slot only if the slot has a member, or if
+ * another thread claims the slot. An end makes the progress of tw_cancel, once for each member. No
+ * call waits for another one, except that tw_scope_end_wait waits for callbacks.
  */
 #ifndef TWI_SCOPE_SCOPE_H
 #define TWI_SCOPE_SCOPE_H

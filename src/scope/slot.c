@@ -25,22 +25,22 @@ static inline struct twi_scope_slot *slot_at(struct tw_scope *scope, uint64_t at
 
 /*
  * Reads a slot that other threads may change. The halves may come from two handles. Even then the
- * node is that of some timeout. Only a swap may rely on both halves.
+ * node is that of some timeout. Only a swap shows whether both halves belong together.
  */
 static inline struct twi_pair slot_look(const struct twi_scope_slot *slot)
 {
 	struct twi_pair seen;
 
 	/*
-	 * E141: acquires what an earlier owner of the slot has acquired from its member. If the
-	 * slot holds the same node for a new timeout, only the generation differs. The caller must
-	 * then see the new timeout as pending.
+	 * E141: acquires what an earlier owner of the slot has acquired from its member. The slot
+	 * may now hold a new timeout in the same node, with another generation. Then the caller
+	 * must read that timeout's state word, and no older one.
 	 */
 	seen.half[1] = twi_load_acquire(&slot->half[1]);
 	/*
 	 * E141: the node is not older than the generation. If it is newer, the two may still form a
-	 * valid handle, because two nodes may have equal generations. The caller must then see the
-	 * newer timeout as pending.
+	 * valid handle, because two nodes may have equal generations. Then the caller must read the
+	 * state word of the newer timeout, and no older one.
 	 */
 	seen.half[0] = twi_load_acquire(&slot->half[0]);
 	return seen;
@@ -99,7 +99,10 @@ static bool chunk_make(struct tw_scope *scope, unsigned number)
 	size_t bytes = twi_chunk_slots(number) * sizeof(struct twi_scope_slot);
 	struct twi_scope_slot *chunk, *seen = NULL;
 
-	/* E141: acquires another thread's chunk, which is published again with `used`. */
+	/*
+	 * E141: acquires another thread's chunk, because this thread publishes it again with
+	 * `used`.
+	 */
 	if (twi_load_acquire(&scope->chunk[number]) != NULL)
 		return true;
 	chunk = twi_allocate_zeroed(scope->allocator, bytes, TWI_CACHE_LINE);
@@ -162,9 +165,9 @@ static bool scope_grow(struct tw_scope *scope, uint64_t used, uint64_t wanted)
 }
 
 /*
- * Begins a new pass over the slots. Called when a schedule has looked at the last slot. Lets the
- * next schedule begin with the new slots, or with the first slot. Returns false if slots are needed
- * and there is no memory, or the scope has its largest size.
+ * Begins a new pass over the slots. Called when a schedule has looked at the last slot. The next
+ * look is at the first of the new slots or, if there are none, at the first slot of all. Returns
+ * false if slots are needed and there is no memory, or if the scope has its largest size.
  */
 static bool turn_over(struct tw_scope *scope, uint64_t used)
 {
@@ -237,7 +240,7 @@ struct tw_handle twi_slot_handle(const struct twi_scope_slot *slot)
 {
 	/*
 	 * E141: acquires the node. If the slot has another member than before, also acquires the
-	 * end of the callback before.
+	 * end of the earlier member's callback.
 	 */
 	struct twi_pair seen = twi_load_pair_acquire(slot->half);
 

@@ -52,8 +52,8 @@ inline const std::error_category &category() noexcept
 
 /**
  * Receives an exception that has left a callback, a coroutine that the library has resumed, or a
- * spawned task. Runs inside the catch block, on the thread that ran the callback. It must not
- * throw; if it throws, std::terminate ends the program.
+ * spawned task. Runs inside the catch block, on the thread that ran the callback. The handler must
+ * not throw; if it throws, std::terminate ends the program.
  */
 using exception_handler = void (*)(std::exception_ptr);
 

@@ -68,10 +68,10 @@ inline std::int64_t ns_of_floating(long double ns) noexcept
 } // namespace detail
 
 /**
- * Converts a duration to nanoseconds for the C interface. It is rounded up, so that no timeout is
- * early. If the duration is too long, the result is TW_NEVER; if it is too far below zero, the
- * least valid number. If it is not a number, the result is INT64_MIN, which every schedule rejects
- * with ERANGE.
+ * Converts a duration to nanoseconds for the C interface. The result is rounded up, so that no
+ * timeout is early. If the duration is too long, the result is TW_NEVER; if it is too far below
+ * zero, the least valid number. If it is not a number, the result is INT64_MIN, which every
+ * schedule rejects with ERANGE.
  *
  * Threads: any. In callback: yes. Progress: wait-free.
  */

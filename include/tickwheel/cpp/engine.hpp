@@ -297,7 +297,7 @@ class loop : public engine
 };
 
 /**
- * Owns a clock for the option `clock`. It must outlive the engines that use the clock; otherwise
+ * Owns a clock for the option `clock`. The clock must outlive the engines that use it; otherwise
  * the destructor calls std::terminate. A moved-from object owns no clock.
  *
  * Threads: any; only one thread at a time may move a virtual clock.

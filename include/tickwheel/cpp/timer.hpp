@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file timer.hpp
- * A timeout inside your own object, which allocates nothing.
+ * A timeout inside your own object. It allocates nothing.
  *
  * A timer is idle, pending, running (its callback runs on the worker), or both running and pending
  * (the callback has scheduled it again). `current_` is the handle of the last schedule. If a run

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the tw_uv_timers of a loop by the mark (mark.h) in the uv_async_t that the loop has for its
- * thread pool. uv_loop_init clears this mark. So if a program never closed a loop, and uses
- * its memory for a new one, the new loop has no timers yet. The timers of the old loop are lost,
+ * thread pool. uv_loop_init clears this mark. So if a program never closed a loop, and uses the
+ * loop's memory for a new one, the new loop has no timers yet. The timers of the old loop are lost,
  * like the descriptors that libuv had for it.
  */
 #ifndef TWI_HOSTS_PRELOAD_LOOPS_H

@@ -5,15 +5,16 @@
  *
  * The library defines the functions of libuv that concern timers. So the dynamic linker passes the
  * calls of the program, and those of libuv itself, to this library. From uv_timer_init to uv_close,
- * a timer is usually one of ours. libuv initialises and closes its handle, so that everything else
- * that a program does with a handle works. But libuv never starts it. The handle's mark (mark.h) is
- * our timer.
+ * a timer is usually one of ours. libuv initialises and closes the timer's handle, so that
+ * everything else that a program does with a handle works. But libuv never starts the handle. The
+ * handle's mark (mark.h) points to our timer.
  *
- * A handle without a mark is one of libuv's own timers. There are four cases: the driver; a timer
- * that libuv uses itself (uv_fs_poll); one that was initialised without this library (dlsym on
- * libuv's handle); and one for which there was no memory.
+ * A timer's handle without a mark is one of libuv's own timers. There are four cases: the driver; a
+ * timer that libuv uses itself (uv_fs_poll); one that was initialised without this library (the
+ * program found uv_timer_init by dlsym in libuv); and one for which there was no memory.
  *
- * This file repeats timers: like libuv, it starts a repeating timer again before the callback.
+ * This file, not the adapter, repeats timers: like libuv, it starts a repeating timer again before
+ * the callback.
  */
 #include "hosts/preload/loops.h"
 #include "hosts/preload/mark.h"
@@ -52,7 +53,7 @@ static void give_back(struct timer *timer)
 	free(timer);
 }
 
-/* Does the same as give_back, and starts the timer, so that libuv runs it at its time. */
+/* Does the same as give_back, and starts libuv's timer, so that libuv runs it at its time. */
 static int give_back_running(struct timer *timer)
 {
 	uv_timer_t *handle = timer->data;
@@ -112,8 +113,8 @@ TW_API int uv_timer_init(uv_loop_t *loop, uv_timer_t *handle)
 
 /*
  * Returns whether the timer is one of those that libuv uses for a uv_fs_poll_t. libuv changes the
- * reference of such a timer's handle without a call of uv_unref. The timer must be one of libuv's
- * own, because libuv may also change it in other ways, and uv_walk does not visit it.
+ * reference of such a timer's handle without a call of uv_unref. Such a timer must be given back to
+ * libuv, because libuv may also change it in other ways, and uv_walk does not visit it.
  */
 static bool is_internal(const uv_timer_t *handle, const struct tw_uv_timer *timer)
 {

@@ -25,8 +25,8 @@ struct twi_uv_real {
 };
 
 /*
- * A constructor fills it in. If another library's constructor calls libuv before that, the first
- * such call does.
+ * A constructor fills in this struct. If another library's constructor calls libuv before that, the
+ * first such call fills it in.
  */
 extern struct twi_uv_real twi_uv_real;
 
