@@ -429,8 +429,8 @@ TW_API int tw_engine_start(struct tw_engine *engine);
  * In callback: no (-EDEADLK), neither on the worker nor in an executor.
  * Progress: blocks for running callbacks, and for other threads' calls that are under way. If the
  *   worker died, or could not be created before, and no thread can be created now, this call does
- *   the worker's work itself. Then `timeout_ns` bounds the wait for executors, but not the
- *   hand-back.
+ *   the worker's work itself. Then `timeout_ns` bounds the waits for executors and for other
+ *   threads' calls, but not the hand-back.
  * Lifetime: `on_unexpired` and `context` must stay valid until a stop has returned 0.
  * Returns: 0; -ETIMEDOUT: stopping continues, call again; -EDEADLK; -EINVAL; -ECHILD.
  * Since: 0.1.0.

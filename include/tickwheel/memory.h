@@ -40,7 +40,8 @@ struct tw_allocator {
  *
  * Units: bytes.
  * Threads: any. `allocate` and `release` run on the workers and in any thread that schedules or
- *   cancels; they must not call the library.
+ *   cancels; they must not call the library. The thread cannot be cancelled (pthread_cancel)
+ *   inside them.
  * In callback: yes.
  * Progress: wait-free.
  * Lifetime: `allocator` is not copied.

@@ -34,7 +34,7 @@ static void owned_release(struct owned_clock *owned)
 {
 	const struct tw_allocator *allocator = owned->allocator;
 
-	allocator->release(allocator->context, owned, sizeof *owned, TWI_CACHE_LINE);
+	twi_release(allocator, owned, sizeof *owned, TWI_CACHE_LINE);
 }
 
 /*

@@ -14,8 +14,7 @@
  * all remaining items are rejected with the start's error code.
  *
  * Inside the section a magazine may be allocated, and the first push to a lane allocates its ring.
- * The thread must not be cancelled (pthread_cancel) in the allocator's hook, because it would never
- * leave the section.
+ * The thread cannot be cancelled (pthread_cancel) in the allocator's hook (memory.h).
  */
 #include "api/schedule.h"
 
@@ -35,7 +34,6 @@
 #include "worker/state.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <tickwheel/batch.h>
 
 /* The state of one call. */
@@ -181,13 +179,7 @@ static TWI_COLD void rest_reject(struct batch *batch, int error)
 
 static TWI_NOINLINE struct twi_node *node_refill(struct twi_thread *thread)
 {
-	struct twi_node *node;
-	int cancel_state;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	node = twi_pool_take_warm(&thread->stock);
-	(void)pthread_setcancelstate(cancel_state, NULL);
-	return node;
+	return twi_pool_take_warm(&thread->stock);
 }
 
 static inline struct twi_node *node_take(struct twi_thread *thread)

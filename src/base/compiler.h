@@ -42,10 +42,12 @@
 /* The format is argument number `at`. The arguments from number `from` on must match it. */
 #define TWI_PRINTF(at, from) __attribute__((format(printf, at, from)))
 
-/* Runs before main, or inside dlopen. */
-#define TWI_CONSTRUCTOR __attribute__((constructor))
-/* Runs before the program's own constructors too, because these may use the library. */
+/*
+ * Run before main, or inside dlopen: FIRST before the other. In a program that is linked statically,
+ * both run before the program's own constructors, because these may use the library.
+ */
 #define TWI_CONSTRUCTOR_FIRST __attribute__((constructor(101)))
+#define TWI_CONSTRUCTOR __attribute__((constructor(102)))
 
 /* A function that may be missing: if it is not defined, its address is NULL. */
 #define TWI_WEAK __attribute__((weak))

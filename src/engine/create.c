@@ -230,7 +230,7 @@ static void seats_free(struct tw_engine *engine)
 	while (seat != NULL) {
 		struct twi_seat *next = seat->next;
 
-		allocator->release(allocator->context, seat, sizeof *seat, TWI_CACHE_LINE);
+		twi_release(allocator, seat, sizeof *seat, TWI_CACHE_LINE);
 		seat = next;
 	}
 }
@@ -243,7 +243,7 @@ static void memory_release(struct tw_engine *engine)
 	twi_lanes_free(&engine->worker);
 	twi_watch_free(allocator, engine->worker.watch);
 	twi_measure_free(allocator, engine->worker.measure);
-	allocator->release(allocator->context, engine, sizeof *engine, TWI_CACHE_LINE);
+	twi_release(allocator, engine, sizeof *engine, TWI_CACHE_LINE);
 }
 
 TWI_WORKER_UNCHECKED int twi_engine_create(const struct tw_options *options,

@@ -43,8 +43,7 @@ static struct wish *wish_of(uintptr_t word)
 static void wish_free(struct wish *wish)
 {
 	if (wish != NULL)
-		wish->allocator->release(wish->allocator->context, wish, sizeof *wish,
-					 TWI_CACHE_LINE);
+		twi_release(wish->allocator, wish, sizeof *wish, TWI_CACHE_LINE);
 }
 
 int twi_default_wish(const struct tw_options *options)

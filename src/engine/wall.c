@@ -38,9 +38,9 @@ static TWI_WORKER_UNCHECKED void wall_free(struct twi_wall *wall)
 	const struct tw_allocator *allocator = wall->allocator;
 
 	if (wall->listed != NULL)
-		allocator->release(allocator->context, wall->listed,
-				   wall->listed_room * sizeof *wall->listed, TWI_CACHE_LINE);
-	allocator->release(allocator->context, wall, sizeof *wall, TWI_CACHE_LINE);
+		twi_release(allocator, wall->listed, wall->listed_room * sizeof *wall->listed,
+			    TWI_CACHE_LINE);
+	twi_release(allocator, wall, sizeof *wall, TWI_CACHE_LINE);
 }
 
 TWI_WORKER_UNCHECKED int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall)

@@ -32,8 +32,8 @@ struct twi_measure *twi_measure_create(const struct tw_allocator *allocator,
 void twi_measure_free(const struct tw_allocator *allocator, struct twi_measure *measure)
 {
 	if (measure != NULL)
-		allocator->release(allocator->context, measure,
-				   measure_bytes(measure->stripe_count), TWI_CACHE_LINE);
+		twi_release(allocator, measure, measure_bytes(measure->stripe_count),
+			    TWI_CACHE_LINE);
 }
 
 void twi_measure_renew(struct twi_measure *measure)

@@ -29,7 +29,7 @@ struct twi_watch *twi_watch_create(const struct tw_allocator *allocator,
 void twi_watch_free(const struct tw_allocator *allocator, struct twi_watch *watch)
 {
 	if (watch != NULL)
-		allocator->release(allocator->context, watch, sizeof *watch, TWI_CACHE_LINE);
+		twi_release(allocator, watch, sizeof *watch, TWI_CACHE_LINE);
 }
 
 void twi_watch_renew(struct twi_watch *watch)

@@ -151,8 +151,8 @@ static TWI_WORKER_ONLY bool list_grow(struct twi_wall *wall)
 		return false;
 	if (wall->listed != NULL) {
 		memcpy(listed, wall->listed, wall->listed_count * sizeof *listed);
-		allocator->release(allocator->context, wall->listed,
-				   wall->listed_room * sizeof *listed, TWI_CACHE_LINE);
+		twi_release(allocator, wall->listed, wall->listed_room * sizeof *listed,
+			    TWI_CACHE_LINE);
 	}
 	wall->listed = listed;
 	wall->listed_room = room;

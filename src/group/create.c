@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/sized.h"
+#include "memory/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +59,7 @@ static uint32_t engines_of(const struct tw_group_options *options, const struct 
 
 static void group_free(struct tw_group *group)
 {
-	group->allocator->release(group->allocator->context, group, group->bytes, TWI_CACHE_LINE);
+	twi_release(group->allocator, group, group->bytes, TWI_CACHE_LINE);
 }
 
 static struct tw_group *group_allocate(uint32_t rule, uint32_t count)

@@ -3,8 +3,6 @@
 
 #include "memory/memory.h"
 
-#include <pthread.h>
-
 /*
  * The address of this variable marks a page for which there was no memory. Its value is not used.
  */
@@ -60,22 +58,15 @@ struct twi_lane_block *twi_lane_block_at(struct twi_worker *worker, uint32_t num
 static void page_free(const struct tw_allocator *allocator, struct twi_lane_block *block,
 		      uint32_t page)
 {
-	allocator->release(allocator->context, block, page_bytes(page), TWI_CACHE_LINE);
+	twi_release(allocator, block, page_bytes(page), TWI_CACHE_LINE);
 }
 
 /* Allocates a page. If there is no memory, returns PAGE_NONE. */
 static struct twi_lane_block *page_allocate(const struct tw_allocator *allocator, uint32_t page)
 {
-	struct twi_lane_block *block;
-	int cancel_state;
+	struct twi_lane_block *block =
+		twi_allocate_zeroed(allocator, page_bytes(page), TWI_CACHE_LINE);
 
-	/*
-	 * If the thread were cancelled (pthread_cancel) inside an allocator, it would never leave
-	 * its RCU section.
-	 */
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	block = twi_allocate_zeroed(allocator, page_bytes(page), TWI_CACHE_LINE);
-	(void)pthread_setcancelstate(cancel_state, NULL);
 	return block != NULL ? block : PAGE_NONE;
 }
 

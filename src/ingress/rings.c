@@ -17,8 +17,6 @@
 
 #include "memory/memory.h"
 
-#include <pthread.h>
-
 enum {
 	GROWTH = 16,
 	/* A ring is nearly empty if at most 1/CALM_PART of its places are in use. */
@@ -28,18 +26,12 @@ enum {
 	ROOM_PART = 4,
 };
 
-/*
- * Allocates an array. Returns NULL if there is no memory. Disables cancellation: if the thread were
- * cancelled (pthread_cancel) inside an allocator, it would never leave its RCU section.
- */
+/* Allocates an array. Returns NULL if there is no memory. */
 static struct twi_ring_array *array_make(struct twi_worker *worker, uint64_t mask)
 {
-	struct twi_ring_array *array;
-	int cancel_state;
+	struct twi_ring_array *array =
+		twi_allocate(worker->allocator, twi_ring_bytes(mask), TWI_CACHE_LINE);
 
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	array = twi_allocate(worker->allocator, twi_ring_bytes(mask), TWI_CACHE_LINE);
-	(void)pthread_setcancelstate(cancel_state, NULL);
 	if (array != NULL)
 		twi_tsan_release(array);
 	return array;
@@ -47,12 +39,8 @@ static struct twi_ring_array *array_make(struct twi_worker *worker, uint64_t mas
 
 static void array_free(const struct tw_allocator *allocator, struct twi_ring_array *array)
 {
-	int cancel_state;
-
 	twi_tsan_acquire(array);
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	allocator->release(allocator->context, array, twi_ring_bytes(array->mask), TWI_CACHE_LINE);
-	(void)pthread_setcancelstate(cancel_state, NULL);
+	twi_release(allocator, array, twi_ring_bytes(array->mask), TWI_CACHE_LINE);
 }
 
 static bool extend(struct twi_worker *worker, struct twi_lane *lane, uint64_t mask)

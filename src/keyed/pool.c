@@ -148,8 +148,7 @@ static void key_release(struct twi_keyed_entry *entry)
 	if (entry->key_bytes > TWI_KEY_NEAR_BYTES) {
 		twi_keyed_key_acquire(entry);
 		memcpy(&copy, entry->key.far, sizeof copy);
-		entry->table->allocator->release(entry->table->allocator->context, copy,
-						 entry->key_bytes, 1);
+		twi_release(entry->table->allocator, copy, entry->key_bytes, 1);
 	}
 	entry->key_bytes = 0;
 }
@@ -189,10 +188,9 @@ void twi_keyed_entries_release(struct tw_keyed *table)
 
 		if (table->key_bytes_max > TWI_KEY_NEAR_BYTES)
 			chunk_keys_release(chunk);
-		table->allocator->release(table->allocator->context, chunk, chunk->bytes,
-					  chunk->bytes == TWI_KEYED_CHUNK_BYTES_MAX
-						  ? TWI_KEYED_CHUNK_BYTES_MAX
-						  : TWI_KEYED_ENTRY_BYTES);
+		twi_release(table->allocator, chunk, chunk->bytes,
+			    chunk->bytes == TWI_KEYED_CHUNK_BYTES_MAX ? TWI_KEYED_CHUNK_BYTES_MAX
+								      : TWI_KEYED_ENTRY_BYTES);
 		chunk = next;
 	}
 }

@@ -99,7 +99,7 @@ static void table_release(struct tw_keyed *table)
 	if (table->hash != NULL)
 		(void)cds_lfht_destroy(table->hash, NULL);
 	twi_keyed_entries_release(table);
-	table->allocator->release(table->allocator->context, table, sizeof *table, TWI_CACHE_LINE);
+	twi_release(table->allocator, table, sizeof *table, TWI_CACHE_LINE);
 }
 
 static int table_fill(struct tw_keyed *table, const struct tw_keyed_options *options)

@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/tsan.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,13 +85,39 @@ const struct tw_allocator *twi_allocator(void)
 	return allocator;
 }
 
+/*
+ * Calls the user's hook. Disables cancellation: if a thread were cancelled (pthread_cancel) inside
+ * the hook, its call would be left half done. For example, the thread would never leave its RCU
+ * section, or the worker's successor would process the same queue entries again.
+ */
+static void *hook_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
+{
+	void *memory;
+	int cancel_state;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	memory = allocator->allocate(allocator->context, bytes, align);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	return memory;
+}
+
+/* Disables cancellation, for the reason at hook_allocate(). */
+void twi_release(const struct tw_allocator *allocator, void *memory, size_t bytes, size_t align)
+{
+	int cancel_state;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	allocator->release(allocator->context, memory, bytes, align);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+}
+
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
 {
-	void *memory = allocator->allocate(allocator->context, bytes, align);
+	void *memory = hook_allocate(allocator, bytes, align);
 
 	if (((uintptr_t)memory & (align - 1)) == 0)
 		return memory;
-	allocator->release(allocator->context, memory, bytes, align);
+	twi_release(allocator, memory, bytes, align);
 	return NULL;
 }
 

@@ -19,9 +19,12 @@ const struct tw_allocator *twi_allocator(void);
 
 /*
  * Returns memory aligned to `align`. Returns NULL if there is no memory, or if the allocator
- * returns memory with another alignment.
+ * returns memory with another alignment. The thread cannot be cancelled inside the allocator.
  */
 void *twi_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align);
+
+/* Gives memory back to its allocator. The thread cannot be cancelled inside it. */
+void twi_release(const struct tw_allocator *allocator, void *memory, size_t bytes, size_t align);
 
 /* Does the same as twi_allocate, and the memory is zeroed. */
 void *twi_allocate_zeroed(const struct tw_allocator *allocator, size_t bytes, size_t align);

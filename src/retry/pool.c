@@ -5,19 +5,32 @@
  */
 #include "retry/task.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct twi_stack spare; /* [atomic E42] */
 
-void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
+/*
+ * Disables cancellation inside the hook: if a thread were cancelled (pthread_cancel) there, the queue
+ * would count its task for ever.
+ */
+static void *hook_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
 {
 	void *memory;
+	int cancel_state;
 
-	if (allocator == NULL)
-		memory = aligned_alloc(align, bytes);
-	else
-		memory = allocator->allocate(allocator->context, bytes, align);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	memory = allocator->allocate(allocator->context, bytes, align);
+	(void)pthread_setcancelstate(cancel_state, NULL);
+	return memory;
+}
+
+void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, size_t align)
+{
+	void *memory = allocator == NULL ? aligned_alloc(align, bytes)
+					 : hook_allocate(allocator, bytes, align);
+
 	if (((uintptr_t)memory & (align - 1)) != 0) {
 		twi_retry_release(allocator, memory, bytes, align);
 		memory = NULL;
@@ -30,10 +43,15 @@ void *twi_retry_allocate(const struct tw_allocator *allocator, size_t bytes, siz
 void twi_retry_release(const struct tw_allocator *allocator, void *memory, size_t bytes,
 		       size_t align)
 {
-	if (allocator == NULL)
+	int cancel_state;
+
+	if (allocator == NULL) {
 		free(memory);
-	else
-		allocator->release(allocator->context, memory, bytes, align);
+		return;
+	}
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	allocator->release(allocator->context, memory, bytes, align);
+	(void)pthread_setcancelstate(cancel_state, NULL);
 }
 
 static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)

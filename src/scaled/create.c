@@ -89,7 +89,7 @@ static void scaled_release(struct tw_scaled *scaled)
 {
 	const struct tw_allocator *allocator = scaled->allocator;
 
-	allocator->release(allocator->context, scaled, sizeof *scaled, TWI_CACHE_LINE);
+	twi_release(allocator, scaled, sizeof *scaled, TWI_CACHE_LINE);
 }
 
 static int seat_make(struct tw_scaled *scaled)

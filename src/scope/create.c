@@ -77,6 +77,6 @@ int tw_scope_destroy(struct tw_scope *scope)
 	if (twi_fork_epoch == scope->fork_epoch && scope_busy(scope))
 		return -EBUSY;
 	twi_scope_chunks_release(scope);
-	scope->allocator->release(scope->allocator->context, scope, scope_bytes(), TWI_CACHE_LINE);
+	twi_release(scope->allocator, scope, scope_bytes(), TWI_CACHE_LINE);
 	return 0;
 }

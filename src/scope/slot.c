@@ -111,7 +111,7 @@ static bool chunk_make(struct tw_scope *scope, unsigned number)
 	TWI_TEST_POINT("scope:growing");
 	/* E141: pairs with slot_at. If the swap fails, acquires as above. */
 	if (!twi_cas_acq_rel(&scope->chunk[number], &seen, chunk))
-		scope->allocator->release(scope->allocator->context, chunk, bytes, TWI_CACHE_LINE);
+		twi_release(scope->allocator, chunk, bytes, TWI_CACHE_LINE);
 	return true;
 }
 
@@ -122,9 +122,8 @@ void twi_scope_chunks_release(struct tw_scope *scope)
 		struct twi_scope_slot *chunk = twi_load_relaxed(&scope->chunk[number]);
 
 		if (chunk != NULL)
-			scope->allocator->release(scope->allocator->context, chunk,
-						  twi_chunk_slots(number) * sizeof *chunk,
-						  TWI_CACHE_LINE);
+			twi_release(scope->allocator, chunk,
+				    twi_chunk_slots(number) * sizeof *chunk, TWI_CACHE_LINE);
 	}
 }
 

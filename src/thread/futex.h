@@ -8,6 +8,7 @@
 
 #include "base/tick.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -38,6 +39,18 @@ static inline int64_t twi_monotonic_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * TWI_NS_PER_S + now.tv_nsec;
+}
+
+/*
+ * Sleeps for `rest_ns`, before the caller looks again for what it waits for. Returns false if
+ * CLOCK_MONOTONIC has reached `until_ns` (INT64_MAX: no limit).
+ */
+static inline bool twi_futex_rest_until(int64_t rest_ns, int64_t until_ns)
+{
+	if (until_ns != INT64_MAX && twi_monotonic_ns() >= until_ns)
+		return false;
+	twi_futex_rest(rest_ns);
+	return true;
 }
 
 /*

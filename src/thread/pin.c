@@ -21,22 +21,28 @@ struct twi_pin *twi_pin_of_lane(uint32_t lane)
 
 /*
  * Waits until the pin does not hold `engine`. Looks again and again, because otherwise each clear
- * would have to check whether a thread waits, and wake it.
+ * would have to check whether a thread waits, and wake it. Returns false if the pin still holds
+ * `engine` at `until_ns`.
  */
-static void pin_wait(struct twi_pin *pin, const void *engine)
+static bool pin_wait(struct twi_pin *pin, const void *engine, int64_t until_ns)
 {
 	/*
 	 * E100: pairs with twi_pin_set() and twi_pin_clear(), so that the pinning thread's writes
 	 * to the engine come before the engine is freed.
 	 */
 	while (twi_load_acquire(&pin->engine) == engine)
-		twi_futex_rest(LOOK_AGAIN_NS);
+		if (!twi_futex_rest_until(LOOK_AGAIN_NS, until_ns))
+			return false;
+	return true;
 }
 
-void twi_pins_wait(const void *engine)
+bool twi_pins_wait(const void *engine, int64_t until_ns)
 {
-	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
-		pin_wait(&pins[lane], engine);
+	bool free = true;
+
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED && free; lane++)
+		free = pin_wait(&pins[lane], engine, until_ns);
+	return free;
 }
 
 void twi_pins_forget(void)

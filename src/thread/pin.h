@@ -35,7 +35,9 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct twi_pin {
 	/* [producer E100] the pinned engine, or NULL */
@@ -45,8 +47,11 @@ struct twi_pin {
 /* pin.c: returns the pin of a lane, or NULL for the shared lane. */
 struct twi_pin *twi_pin_of_lane(uint32_t lane);
 
-/* pin.c: waits until no pin holds this engine. All timeouts of the engine must have ended. */
-void twi_pins_wait(const void *engine);
+/*
+ * pin.c: waits until no pin holds this engine. All timeouts of the engine must have ended. Returns
+ * false if a pin still holds it at `until_ns` (CLOCK_MONOTONIC; INT64_MAX: no limit).
+ */
+bool twi_pins_wait(const void *engine, int64_t until_ns);
 
 /*
  * pin.c: clears all pins. Called in a forked child, because the threads that had set them do not

@@ -5,6 +5,8 @@
 #include "thread/futex.h"
 #include "thread/thread.h"
 
+#include <stdlib.h>
+
 enum {
 	/*
 	 * How soon to look again. A thread stays between set and clear for longer only if it was
@@ -20,7 +22,8 @@ struct twi_presence *twi_presence_of_lane(uint32_t lane)
 	return lane == TWI_LANE_SHARED || !twi_barrier_able() ? NULL : &presences[lane];
 }
 
-static void presence_wait(struct twi_presence *presence)
+/* Returns false if the mark is still set at `until_ns`. */
+static bool presence_wait(struct twi_presence *presence, int64_t until_ns)
 {
 	/*
 	 * E162: pairs with twi_presence_leave(), so that all accesses of the thread come before
@@ -28,23 +31,40 @@ static void presence_wait(struct twi_presence *presence)
 	 * each clear would have to check for waiters.
 	 */
 	while (twi_load_acquire(&presence->inside) != 0)
-		twi_futex_rest(LOOK_AGAIN_NS);
+		if (!twi_futex_rest_until(LOOK_AGAIN_NS, until_ns))
+			return false;
+	return true;
 }
 
-void twi_presences_wait(void)
+/*
+ * Makes the barrier in all threads. If it fails, tries again. If the system forbids it now (a sandbox
+ * that began later), the process ends: the marks have no barrier of their own, so no stop could wait
+ * for them.
+ */
+static void barrier_make(void)
 {
-	if (!twi_barrier_able())
-		return;
-	/*
-	 * E162: pairs with the fence in twi_presence_enter(). The barrier must come after the
-	 * engine is closed, and before presence_wait() reads the marks. The same stop has already
-	 * waited for a grace period, which makes such a barrier, and ends the process if the system
-	 * forbids it. So a failure here is temporary.
-	 */
-	while (!twi_barrier_all())
+	/* E162: pairs with the fence in twi_presence_enter(). */
+	while (!twi_barrier_all()) {
+		if (!twi_barrier_register())
+			abort();
 		twi_futex_rest(LOOK_AGAIN_NS);
-	for (uint32_t lane = 0; lane < TWI_LANE_SHARED; lane++)
-		presence_wait(&presences[lane]);
+	}
+}
+
+bool twi_presences_wait(int64_t until_ns)
+{
+	bool clear = true;
+
+	if (!twi_barrier_able())
+		return true;
+	/*
+	 * E162: the barrier must come after the engine is closed, and before presence_wait() reads
+	 * the marks.
+	 */
+	barrier_make();
+	for (uint32_t lane = 0; lane < TWI_LANE_SHARED && clear; lane++)
+		clear = presence_wait(&presences[lane], until_ns);
+	return clear;
 }
 
 void twi_presences_forget(void)

@@ -35,6 +35,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct twi_presence {
@@ -46,9 +47,10 @@ struct twi_presence *twi_presence_of_lane(uint32_t lane);
 
 /*
  * presence.c: waits until it has seen each mark clear. The calling thread must not be present. A
- * thread that sets its mark afterwards sees what the caller wrote before.
+ * thread that sets its mark afterwards sees what the caller wrote before. Returns false if a mark is
+ * still set at `until_ns` (CLOCK_MONOTONIC; INT64_MAX: no limit).
  */
-void twi_presences_wait(void);
+bool twi_presences_wait(int64_t until_ns);
 
 /*
  * presence.c: clears all marks. Called in a forked child, because the threads that had set them do

@@ -200,17 +200,20 @@ bool twi_rcu_inside(void)
 		(twi_load_relaxed(&twi_reader_self->word) & TWI_READER_DEPTH) != 0);
 }
 
-/* Lets other threads continue, before the caller looks again. */
-static void look_again(uint32_t look)
+/* Lets other threads continue, before the caller looks again. Returns false at `until_ns`. */
+static bool look_again(uint32_t look, int64_t until_ns)
 {
-	if (look < LOOKS)
-		TWI_PAUSE();
-	else
-		twi_futex_rest(LOOK_AGAIN_NS);
+	if (look >= LOOKS)
+		return twi_futex_rest_until(LOOK_AGAIN_NS, until_ns);
+	TWI_PAUSE();
+	return true;
 }
 
-/* Waits until the thread has left the section that it is in, if it is in one. */
-static void reader_wait(struct twi_reader *reader)
+/*
+ * Waits until the thread has left the section that it is in, if it is in one. Returns false if it
+ * has not left at `until_ns`.
+ */
+static bool reader_wait(struct twi_reader *reader, int64_t until_ns)
 {
 	/* E10: pairs with twi_rcu_leave(), also if the next section has begun since. */
 	uint64_t first = twi_load_acquire(&reader->word);
@@ -219,12 +222,26 @@ static void reader_wait(struct twi_reader *reader)
 	for (uint32_t look = 0;
 	     (word & TWI_READER_DEPTH) != 0 && ((word ^ first) & ~TWI_READER_DEPTH) == 0; look++) {
 		TWI_TEST_POINT("rcu:waiting");
-		look_again(look);
+		if (!look_again(look, until_ns))
+			return false;
 		word = twi_load_acquire(&reader->word); /* E10 */
 	}
+	return true;
 }
 
-static void shared_wait(uint32_t at)
+static bool readers_wait(int64_t until_ns)
+{
+	struct twi_readers *readers = &near.readers;
+
+	for (; readers != NULL; readers = readers_next(readers))
+		for (uint32_t at = 0; at < readers->size; at++)
+			if (!reader_wait(&readers->reader[at], until_ns))
+				return false;
+	return true;
+}
+
+/* Waits for the sections that count in a word. Returns false if some are left at `until_ns`. */
+static bool shared_wait(uint32_t at, int64_t until_ns)
 {
 	/* E10: pairs with twi_rcu_leave_shared(). */
 	for (uint32_t look = 0; twi_load_acquire(&shared.inside[at]) != 0; look++) {
@@ -233,8 +250,10 @@ static void shared_wait(uint32_t at)
 		 * above 0, and the wait would not end.
 		 */
 		twi_store_relaxed(&shared.next, 1 - at);
-		look_again(look);
+		if (!look_again(look, until_ns))
+			return false;
 	}
+	return true;
 }
 
 /*
@@ -251,19 +270,21 @@ static void barrier_make(void)
 		abort();
 }
 
-void twi_rcu_synchronize(void)
+bool twi_rcu_synchronize_until(int64_t until_ns)
 {
-	struct twi_readers *readers = &near.readers;
 	uint32_t next;
 
 	barrier_make();
-	for (; readers != NULL; readers = readers_next(readers))
-		for (uint32_t at = 0; at < readers->size; at++)
-			reader_wait(&readers->reader[at]);
+	if (!readers_wait(until_ns))
+		return false;
 	/* RELAXED: only a hint. First comes the word in which no section begins now. */
 	next = twi_load_relaxed(&shared.next);
-	shared_wait(1 - next);
-	shared_wait(next);
+	return shared_wait(1 - next, until_ns) && shared_wait(next, until_ns);
+}
+
+void twi_rcu_synchronize(void)
+{
+	(void)twi_rcu_synchronize_until(INT64_MAX); /* E10 */
 }
 
 /*

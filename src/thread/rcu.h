@@ -74,6 +74,12 @@ void twi_rcu_register_thread(void);
  */
 void twi_rcu_synchronize(void);
 
+/*
+ * rcu.c: E10: does the same, but waits only until CLOCK_MONOTONIC reaches `until_ns` (INT64_MAX: no
+ * limit). Returns false if a section has not ended by then.
+ */
+bool twi_rcu_synchronize_until(int64_t until_ns);
+
 /* rcu.c: returns whether the calling thread is inside a section. */
 bool twi_rcu_inside(void);
 

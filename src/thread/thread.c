@@ -143,6 +143,12 @@ void twi_thread_release(struct twi_thread *thread)
 {
 	if (!thread->attached)
 		return;
+	/*
+	 * E162: a quick call that the thread has left in the middle (by siglongjmp, or by
+	 * pthread_exit in a signal handler) ends here. Otherwise every stop would wait for its mark.
+	 */
+	if (thread->presence != NULL)
+		twi_presence_leave(thread->presence);
 	twi_stock_flush(&thread->stock);
 	lane_give(lane_number(thread));
 	thread->attached = false;

@@ -163,12 +163,48 @@ static bool in_flight_wait(struct twi_worker *worker, int64_t until_ns)
 }
 
 /*
- * Does every step of finishing, on any thread. If the time is up, the next caller starts again at
- * the first step. The steps before the wait for executors then find nothing to do.
+ * Waits for calls that may still read this engine. Presences (E162) come first, because a schedule
+ * may change from a presence to an RCU section (schedule.c). The pins come last (E100): all
+ * reschedulers with a pin on this engine must have counted their reschedules. Otherwise they could
+ * write to freed memory. Returns false if such a call has not returned by `until_ns`.
  */
+static bool calls_wait(const struct twi_worker *worker, int64_t until_ns)
+{
+	return twi_presences_wait(until_ns) && twi_rcu_synchronize_until(until_ns) && /* E10 */
+	       twi_pins_wait(worker, until_ns);
+}
+
+/*
+ * Ends all timeouts, and waits until no call uses the engine. Returns false if the time is up. The
+ * next call then starts again at the first step, and the steps that are complete find nothing to do.
+ */
+static TWI_WORKER_ONLY bool all_end(struct twi_worker *worker, int64_t until_ns)
+{
+	/*
+	 * The flag must be set before the grace period, so that cancels in later sections see it
+	 * and do not push. RELAXED: the grace period orders this store.
+	 */
+	twi_store_relaxed(&worker->sweeping, true);
+	TWI_TEST_POINT("finish:sweeping");
+	/* E10: after both waits every push is complete. The second is for the quick paths. */
+	if (!twi_rcu_synchronize_until(until_ns) || !twi_presences_wait(until_ns))
+		return false;
+	queues_empty(worker);
+	wheel_hand_back(worker);
+	twi_worker_rejected_end(worker);
+	if (!in_flight_wait(worker, until_ns))
+		return false;
+	/* A chain that has run in an executor may have been pushed for its next run. */
+	queues_empty(worker);
+	wheel_hand_back(worker);
+	return calls_wait(worker, until_ns);
+}
+
+/* Does every step of finishing, on any thread. */
 TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t until_ns)
 {
 	void *outer = twi_thread()->worker;
+	bool ended;
 
 	/*
 	 * For ThreadSanitizer: acquires the hook that stop has stored, and the writes of the former
@@ -178,36 +214,10 @@ TWI_WORKER_UNCHECKED bool twi_worker_finish(struct twi_worker *worker, int64_t u
 	twi_fresh_flush(worker);
 	twi_worker_enter(worker);
 	twi_worker_due_put_back(worker);
-	/*
-	 * The flag must be set before the grace period, so that cancels in later sections see it
-	 * and do not push. RELAXED: the grace period orders this store.
-	 */
-	twi_store_relaxed(&worker->sweeping, true);
-	TWI_TEST_POINT("finish:sweeping");
-	twi_rcu_synchronize(); /* E10: after both waits every push is complete */
-	twi_presences_wait();  /* E162: as E10, for the quick paths */
-	queues_empty(worker);
-	wheel_hand_back(worker);
-	twi_worker_rejected_end(worker);
-	if (!in_flight_wait(worker, until_ns)) {
-		worker->self->worker = outer == worker ? NULL : outer;
-		return false;
-	}
-	/* A chain that has run in an executor may have been pushed for its next run. */
-	queues_empty(worker);
-	wheel_hand_back(worker);
-	/*
-	 * E162, and E10: wait for calls that may still read this engine. Presences come first,
-	 * because a schedule may change from a presence to an RCU section (schedule.c).
-	 */
-	twi_presences_wait();
-	twi_rcu_synchronize(); /* E10 */
-	/*
-	 * E100: waits until all reschedulers with a pin on this engine have counted their
-	 * reschedules. Otherwise they could write to freed memory.
-	 */
-	twi_pins_wait(worker);
+	ended = all_end(worker, until_ns);
 	worker->self->worker = outer == worker ? NULL : outer;
+	if (!ended)
+		return false;
 	twi_worker_disown(worker);
 	TWI_TEST_POINT("finish:stopping");
 	twi_tsan_acquire(&worker->in_flight);

@@ -34,8 +34,7 @@ TWI_WORKER_UNCHECKED void twi_chunk_pool_done(struct twi_chunk_pool *pool)
 	while (block != NULL) {
 		struct twi_chunk_block *next = block->next;
 
-		pool->allocator->release(pool->allocator->context, block, block->bytes,
-					 TWI_CHUNK_BYTES);
+		twi_release(pool->allocator, block, block->bytes, TWI_CHUNK_BYTES);
 		block = next;
 	}
 	/* RELAXED: no other thread uses the pool. */

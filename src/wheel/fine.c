@@ -33,7 +33,7 @@ TWI_WORKER_UNCHECKED struct twi_fine *twi_fine_create(struct twi_wheel *wheel)
 		return NULL;
 	fine->wheel = twi_wheel_create_fine(wheel, &reach);
 	if (fine->wheel == NULL) {
-		allocator->release(allocator->context, fine, sizeof *fine, TWI_CACHE_LINE);
+		twi_release(allocator, fine, sizeof *fine, TWI_CACHE_LINE);
 		return NULL;
 	}
 	fine->step_ticks_most = reach / wheel->tick_ns;
@@ -50,7 +50,7 @@ TWI_WORKER_UNCHECKED void twi_fine_destroy(struct twi_fine *fine,
 	if (fine == NULL)
 		return;
 	fine->wheel->ops->destroy(fine->wheel);
-	allocator->release(allocator->context, fine, sizeof *fine, TWI_CACHE_LINE);
+	twi_release(allocator, fine, sizeof *fine, TWI_CACHE_LINE);
 }
 
 static uint64_t least(uint64_t one, uint64_t other)

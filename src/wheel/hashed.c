@@ -323,7 +323,7 @@ static TWI_WORKER_UNCHECKED void hashed_destroy(struct twi_wheel *wheel)
 	size_t bytes = bytes_of(hashed_of(wheel)->slots);
 
 	twi_chunk_pool_done(&wheel->chunks);
-	allocator->release(allocator->context, wheel, bytes, TWI_CACHE_LINE);
+	twi_release(allocator, wheel, bytes, TWI_CACHE_LINE);
 }
 
 static const struct twi_wheel_ops hashed_ops = {

@@ -545,8 +545,7 @@ static TWI_WORKER_UNCHECKED void hierarchical_destroy(struct twi_wheel *wheel)
 	const struct tw_allocator *allocator = wheel->chunks.allocator;
 
 	twi_chunk_pool_done(&wheel->chunks);
-	allocator->release(allocator->context, wheel, wheel_bytes(hierarchical_of(wheel)->levels),
-			   TWI_CACHE_LINE);
+	twi_release(allocator, wheel, wheel_bytes(hierarchical_of(wheel)->levels), TWI_CACHE_LINE);
 }
 
 static const struct twi_wheel_ops hierarchical_ops = {

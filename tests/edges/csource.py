@@ -15,7 +15,7 @@ TOKEN = re.compile(
 ACCESS = re.compile(
     r"\b(?:twi_(?P<what>load_pair|load|store|exchange|fetch_(?:add|sub|or|and)|cas_pair|cas|fence)_"
     r"(?P<order>relaxed|acquire|release|acq_rel|seq_cst)|(?P<count>twi_count_add)"
-    r"|(?P<section>twi_rcu_enter|twi_presence_enter)|(?P<grace>twi_rcu_synchronize)"
+    r"|(?P<section>twi_rcu_enter|twi_presence_enter)|(?P<grace>twi_rcu_synchronize(?:_until)?)"
     r"|(?P<barrier>twi_barrier_all)|TWI_DEPOT_(?P<told>RELEASE|ACQUIRE))\("
 )
 OPEN = {"(": ")", "[": "]", "{": "}"}

@@ -10,7 +10,10 @@
  * - a quick call that ends, fails, or has a finaliser leaves the mark set;
  * - a thread has a mark although the system has no barrier;
  * - a forked child keeps the marks of threads that it does not have;
- * - twi_thread_release(), or a fork, leaves the thread its mark.
+ * - twi_thread_release(), or a fork, leaves the thread its mark; the mark of an ending thread stays
+ *   set;
+ * - a loop's stop waits for presences, or for a grace period, beyond its limit;
+ * - stop tries a forbidden barrier again and again.
  */
 #include "check.h"
 #include "child.h"
@@ -20,11 +23,13 @@
 #include "thread/barrier.h"
 #include "thread/fork.h"
 #include "thread/presence.h"
+#include "thread/rcu.h"
 #include "thread/thread.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <tickwheel.h>
@@ -32,7 +37,7 @@
 
 enum { STILL_MS = 50, FAILED_BARRIERS = 3 };
 
-static atomic_bool unable;
+static atomic_bool unable, forbidden;
 static atomic_int failures_left, barriers;
 
 bool twi_barrier_able(void)
@@ -40,11 +45,17 @@ bool twi_barrier_able(void)
 	return !atomic_load(&unable);
 }
 
-/* Returns false, so that sections use fences of their own. Then only the barriers for marks are
- * counted. */
+/*
+ * Returns false when the library is loaded, so that sections use fences of their own. Then only the
+ * barriers for marks are counted.
+ */
 bool twi_barrier_register(void)
 {
-	return false;
+	static bool loaded;
+	bool result = loaded && !atomic_load(&forbidden);
+
+	loaded = true;
+	return result;
 }
 
 bool twi_barrier_all(void)
@@ -52,6 +63,8 @@ bool twi_barrier_all(void)
 	static atomic_bool registered;
 
 	atomic_fetch_add(&barriers, 1);
+	if (atomic_load(&forbidden))
+		return false;
 	if (atomic_load(&failures_left) > 0) {
 		atomic_fetch_sub(&failures_left, 1);
 		return false;
@@ -119,9 +132,13 @@ Test(presence, each_quick_call_clears_the_mark)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A thread that sets its mark, and clears it when the test lets it end. */
+/*
+ * A thread that sets its mark, and clears it when the test lets it end. `section`: enters an RCU
+ * section instead. `leaves`: ends at once, and does not clear the mark.
+ */
 struct guest {
 	pthread_t thread;
+	bool section, leaves;
 	atomic_bool inside, may_leave;
 	struct twi_presence *mark;
 };
@@ -131,17 +148,24 @@ static void *be_present(void *argument)
 	struct guest *guest = argument;
 
 	guest->mark = twi_thread()->presence;
-	twi_presence_enter(guest->mark);
+	if (guest->section)
+		twi_rcu_enter();
+	else
+		twi_presence_enter(guest->mark);
 	atomic_store(&guest->inside, true);
+	if (guest->leaves)
+		return NULL;
 	while (!atomic_load(&guest->may_leave))
 		sleep_ns(NS_PER_MS);
-	twi_presence_leave(guest->mark);
+	if (guest->section)
+		twi_rcu_leave();
+	else
+		twi_presence_leave(guest->mark);
 	return NULL;
 }
 
 static void guest_begin(struct guest *guest)
 {
-	*guest = (struct guest){.mark = NULL};
 	check_int(pthread_create(&guest->thread, NULL, be_present, guest), 0);
 	while (!atomic_load(&guest->inside))
 		sleep_ns(NS_PER_MS);
@@ -156,7 +180,7 @@ static void guest_end(struct guest *guest)
 Test(presence, stop_waits_for_a_thread_inside)
 {
 	struct tw_engine *engine = real_engine_open(NULL);
-	struct guest guest;
+	struct guest guest = {.mark = NULL};
 
 	check_int(tw_engine_start(engine), 0);
 	guest_begin(&guest);
@@ -165,6 +189,71 @@ Test(presence, stop_waits_for_a_thread_inside)
 	guest_end(&guest);
 	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
 	check_int(tw_engine_destroy(engine), 0);
+}
+
+/* The caller finishes a loop's engine itself, so it makes the waits. */
+static void loop_stop_keeps_its_limit(bool section)
+{
+	struct tw_options options;
+	struct tw_engine *engine;
+	struct guest guest = {.section = section};
+
+	check_int(tw_options_init(&options, sizeof options), 0);
+	options.flags |= TW_ENGINE_LOOP;
+	engine = real_engine_open(&options);
+	check_int(tw_engine_start(engine), 0);
+	guest_begin(&guest);
+	check_int(tw_engine_stop(engine, NULL, NULL, STILL_MS * NS_PER_MS), -ETIMEDOUT);
+	check_int(tw_engine_stop(engine, NULL, NULL, 0), -ETIMEDOUT);
+	check_true(tw_engine_state(engine) != TW_ENGINE_STOPPED);
+	guest_end(&guest);
+	check_int(tw_engine_stop(engine, NULL, NULL, TW_NEVER), 0);
+	check_int(tw_engine_destroy(engine), 0);
+}
+
+Test(presence, stop_of_a_loop_returns_in_time_if_a_thread_is_inside)
+{
+	loop_stop_keeps_its_limit(false);
+}
+
+Test(presence, stop_of_a_loop_returns_in_time_if_a_section_is_open)
+{
+	loop_stop_keeps_its_limit(true);
+}
+
+static void on_abort(int signal_number)
+{
+	(void)signal_number;
+	child_end(0);
+}
+
+/* The barrier is forbidden after the threads have got their marks, as by a sandbox that begins. */
+static void abort_without_barrier(void)
+{
+	struct tw_engine *engine;
+	struct tw_options options;
+
+	child_need(tw_options_init(&options, sizeof options), 0);
+	options.flags |= TW_ENGINE_LOOP;
+	child_need(tw_engine_create(&options, &engine), 0);
+	child_need(tw_engine_start(engine), 0);
+	child_need(signal(SIGABRT, on_abort) != SIG_ERR, true);
+	atomic_store(&forbidden, true);
+	child_need(tw_engine_stop(engine, NULL, NULL, TW_NEVER), -EINTR);
+}
+
+Test(presence, stop_ends_the_process_if_the_barrier_is_forbidden)
+{
+	in_child(abort_without_barrier);
+}
+
+Test(presence, an_ending_thread_clears_its_mark)
+{
+	struct guest guest = {.leaves = true};
+
+	guest_begin(&guest);
+	guest_end(&guest);
+	check_int(twi_load_relaxed(&guest.mark->inside), 0);
 }
 
 Test(presence, stop_repeats_a_barrier_that_failed)

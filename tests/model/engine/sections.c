@@ -42,6 +42,7 @@ static bool barrier_once_more(void)
 #define twi_rcu_leave_shared sections_leave_shared
 #define twi_rcu_register_thread sections_register_thread
 #define twi_rcu_synchronize sections_synchronize
+#define twi_rcu_synchronize_until sections_synchronize_until
 #define twi_rcu_inside sections_inside
 #define twi_rcu_flavor sections_flavor
 #define twi_rcu_light sections_light
