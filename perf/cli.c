@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses the command line. The first argument that is not an option is the command. */
+/* Parses the command line. The first argument that is not an option is the name of a command. */
 #include "cli.h"
 
 #include "peer/peer.h"
@@ -155,8 +155,8 @@ static int number_small(const char *option, unsigned max, unsigned *ret_value)
 }
 
 /*
- * Looks the option's argument up in `names`, and stores its index. Returns 0, or -1 after a
- * message.
+ * Looks the option's argument up in `names`, and stores the index of the name that it has found.
+ * Returns 0, or -1 after a message.
  */
 static int take_name(const char *option, const char *const *names, uint32_t count,
 		     uint32_t *ret_value)
@@ -327,8 +327,8 @@ static bool knows_any_of(const struct peer *peer, const struct options *options)
 }
 
 /*
- * Rejects an engine that has none of the chosen workloads, because otherwise it would be left out
- * without a message.
+ * Rejects an engine that can run none of the chosen workloads. Otherwise the comparison would leave
+ * the engine out without a message.
  */
 static int check_engines(const struct options *options)
 {

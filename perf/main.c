@@ -21,7 +21,10 @@
 /* When this much of the tour's minute has passed, the remaining workloads run only once each. */
 #define TOUR_HURRY_NS INT64_C(35000000000)
 
-/* One step of the tour or of `time`. An option of the command line replaces the step's value. */
+/*
+ * One step of the tour or of `time`. If the command line has an option, the option replaces the
+ * step's value.
+ */
 struct stop {
 	const char *workload;
 	unsigned producers;
@@ -277,8 +280,8 @@ static int dispatch(const struct options *options)
 }
 
 /*
- * Runs the script that compares durable timers with other stores of timers, such as Redis, and
- * passes the options to it.
+ * Runs the script that compares durable timers with other stores of timers, such as Redis. Passes
+ * the options to the script.
  */
 static int command_durable(char **words, int count)
 {
@@ -304,7 +307,9 @@ int main(int argc, char **argv)
 		return command_durable(&argv[2], argc - 2);
 	if (cli_parse(argc, argv, &options) || report_open(options.json_path))
 		return EXIT_USAGE;
-	/* Reads the date now, so that all results have the date of the beginning. */
+	/*
+	 * The first call reads the date, so all results have the date of the program's beginning.
+	 */
 	(void)machine_get();
 	code = dispatch(&options);
 	if (report_close())

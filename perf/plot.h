@@ -6,8 +6,8 @@
 #include "harness/options.h"
 
 /*
- * Replaces the process by the script, whose exit code becomes the program's. Returns an exit code
- * only if the script cannot be started.
+ * Replaces the process by the script, so the script's exit code becomes the program's. Returns only
+ * if the script cannot be started: an exit code.
  */
 int plot_run(const struct options *options);
 

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 
 /*
- * Stores the path of a file next to the program. Returns false if the system does not report the
- * program's folder, or if the path is too long.
+ * Stores the path of a file in the program's folder. Returns false if the system does not report
+ * that folder, or if the path is too long.
  */
 bool script_beside(const char *name, char ret_path[PATH_MAX]);
 
 /*
  * Replaces the process by `python3 -B SCRIPT WORDS`. With -B Python writes no compiled files next
- * to the script, because that folder may not be writable. Returns an exit code only if that fails,
- * after a message that begins with `command`. `words` must end with NULL.
+ * to the script, because the script's folder may not be writable. Returns only if that fails: an
+ * exit code, after a message that begins with `command`. `words` must end with NULL.
  */
 int script_become(const char *command, const char *script, const char *const *words);
 

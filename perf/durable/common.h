@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The file under test, and a second file for the store that it is compared with. */
+/* The file under test, and a second file for the store that is compared with it. */
 extern char path[512], beside_path[520];
 
 void paths_set(const char *folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures how fast a set of durable timers with its file is: durable-set DIRECTORY WHAT [NUMBER].
+ * Measures the speed of a set of durable timers with its file: durable-set DIRECTORY WHAT [NUMBER].
  *
  *     pair [PAIRS]       schedule + cancel by id inside the window, one thread
  *     rate [SECONDS]     500,000 schedules a second; one in twenty survives, is stored, and runs
@@ -40,7 +40,7 @@ enum {
 	THREADS = 16,
 	OVERDUE_S = 60,
 	SPREAD_S = 1800,
-	NEAR_S = 115, /* less than the near window, which moves on meanwhile */
+	NEAR_S = 115, /* less than the near window, which moves on during the run */
 	FAR_S = 3600,
 	WARM_S = 5,
 };
@@ -56,7 +56,7 @@ static _Atomic bool counts;
 static double first_run_s;
 
 /*
- * This definition and the next one replace those of the C library, also for SQLite, in order to
+ * This function and the next one replace those of the C library, also for SQLite, so that they can
  * count syncs.
  */
 int fdatasync(int fd)
@@ -217,8 +217,8 @@ static void pairs(long count)
 }
 
 /*
- * Schedules the timers of one millisecond. Survivors run 2 to 3 seconds later, so that in the long
- * run as many end as begin.
+ * Schedules the timers of one millisecond. The timers that are not cancelled run 2 to 3 seconds
+ * later. So in the long run as many timers end as begin.
  */
 static void rate_step(uint64_t *count)
 {
@@ -450,8 +450,8 @@ static double memory_mib(void)
 static void reopen(uint64_t millions)
 {
 	/*
-	 * Assumes that filling takes about 6 s for each million, so that OVERDUE_S seconds of
-	 * timers are overdue at the open.
+	 * Filling the file takes about 6 s for each million timers. With this start, the timers of
+	 * OVERDUE_S seconds are overdue at the open.
 	 */
 	int64_t from_ns = clock_ns(CLOCK_REALTIME) + (int64_t)(millions * 6 - OVERDUE_S) * SECOND;
 	uint64_t near;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that shares timers with others: durable-shared STORE ADDRESS [COUNT]. It runs
- * timers of the kind "perf" until its input ends. Then it prints as JSON how many it ran, and how
- * late they began.
+ * A process that shares timers with others: durable-shared STORE ADDRESS [COUNT]. The process runs
+ * timers of the kind "perf" until its input ends. Then it prints as JSON how many timers it ran,
+ * and how late the runs began.
  *
- * With COUNT the process also schedules COUNT timers, one for each millisecond. With a file they
- * are due soon, and it schedules them at once. With a server they are due days later; it schedules
- * them when it reads a line, and prints a line when all are acknowledged.
+ * With COUNT the process also schedules COUNT timers, one for each millisecond. If the store is a
+ * file, these timers are due soon, and the process schedules them at once. If it is a server, they
+ * are due days later. Then the process schedules them when it reads a line, and prints a line when
+ * all are acknowledged.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -97,10 +98,7 @@ static void schedule(struct tw_durable *timers, int64_t first_ns, long count)
 
 	for (long i = 0; i < count; i++) {
 		spec.due_ns = first_ns + TW_MS(i);
-		/*
-		 * -EAGAIN means that no more timers may be staged until the I/O thread has stored
-		 * some.
-		 */
+		/* -EAGAIN: too many timers are staged. The I/O thread must store some first. */
 		while ((code = tw_durable_schedule(timers, &spec, NULL)) == -EAGAIN)
 			(void)sched_yield();
 		need("schedule", code);

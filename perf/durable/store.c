@@ -24,7 +24,7 @@ enum {
 	RECORD = 96, /* bytes of the raw log for each timer */
 	BATCH_MOST = 10000,
 	SPREAD_S = 1800, /* all deadlines lie within so many seconds */
-	RUNS = 5,        /* the median of these runs is printed */
+	RUNS = 5,        /* how many runs; the program prints their median */
 };
 
 #define SECOND INT64_C(1000000000)
@@ -106,7 +106,7 @@ struct queue {
 	size_t count, taken;
 };
 
-/* Commits a batch of new timers, and the ends of as many old ones: those that are due first. */
+/* Commits a batch of new timers together with the ends of as many old ones, the earliest. */
 static void steady_batch(struct tw_durable_op *ops, size_t batch, uint64_t *serial,
 			 struct queue *queue)
 {
@@ -151,8 +151,8 @@ static double raw_run(size_t batch, size_t rounds)
 }
 
 /*
- * Stores `count` pending timers, and fills the queue with them in order of deadline. The runs will
- * end them.
+ * Stores `count` pending timers, and fills the queue with them in order of deadline. The measured
+ * runs end these timers.
  */
 static void queue_fill(struct queue *queue, size_t count, uint64_t *ret_serial)
 {

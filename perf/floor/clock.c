@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cost of reading the library's clocks, in a loop. Meanwhile the time stamp counter's clock
- * takes its own samples, one every 10 us.
+ * The cost of reading the library's clocks, in a loop. For the clock of the time stamp counter, the
+ * cost includes the samples that this clock takes, one every 10 us.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cost of changing a cache line that another thread changed last. The line of a timeout's node
- * moves like this from its producer to the worker, and back. The lines are prefetched in the order
- * of their addresses. The remaining cost is the least that any design with two threads pays for
- * each move.
+ * moves in this way from its producer to the worker, and back. The program prefetches the lines in
+ * the order of their addresses. The remaining cost is the least that any design with two threads
+ * pays for each move.
  */
 #include "harness/measure.h"
 #include "harness/probe.h"
@@ -20,7 +20,9 @@ struct line {
 };
 
 static struct line lines[LINES + AHEAD];
-/* If the number is odd, the other thread may touch the lines; otherwise this one. */
+/*
+ * If the number is odd, the other thread may touch the lines; otherwise the measuring thread may.
+ */
 static _Atomic uint64_t turn;
 
 static void turn_await(uint64_t wanted)

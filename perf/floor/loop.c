@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cost of a pair in a loop without a wheel. It consists of the workload's own work
- * (workload/loop.c) and two calls: one stores a timeout, and the other takes it back.
+ * (workload/loop.c) and two calls: one stores a timeout, and the other takes that timeout back.
  */
 #include "base/compiler.h"
 #include "harness/measure.h"

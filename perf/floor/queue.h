@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two queues that could serve as ingress, behind one interface. Each queue's file has the
- * loops, so that push and take are inlined into them.
+ * The two queues that could serve as ingress, behind one interface. Each queue's file contains the
+ * loops, so that the compiler inlines push and take into them.
  */
 #ifndef PERF_FLOOR_QUEUE_H
 #define PERF_FLOOR_QUEUE_H
@@ -20,7 +20,10 @@ struct queue_kind {
 	void (*init)(void);
 	/* Pushes items. Any thread may call it. */
 	void (*push)(struct queue_item *items, size_t count);
-	/* Called by one thread: takes the nodes that it can see, and returns how many. */
+	/*
+	 * Takes the items that are visible to the calling thread, and returns how many. Only one
+	 * thread may call it.
+	 */
 	size_t (*drain)(void);
 };
 

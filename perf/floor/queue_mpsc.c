@@ -10,7 +10,10 @@
 
 #include <stdalign.h>
 
-/* 256 KiB of nodes stay as warm in the cache as the nodes in a thread's magazine. */
+/*
+ * A round pushes 256 KiB of nodes, so that they stay in the cache as well as the nodes of a
+ * thread's magazine do.
+ */
 enum { ITEMS = 4096, ROUNDS = 256 };
 
 static alignas(64) struct twi_mpsc_in queue_in;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much too long the system lets a thread sleep: a bare FUTEX_WAIT_BITSET with an absolute
+ * By how much the system lets a thread sleep too long: a bare FUTEX_WAIT_BITSET with an absolute
  * deadline 1 to 2 ms away. The thread's timer slack is 1 ns, like the worker's.
  */
 #include "harness/histogram.h"

@@ -2,8 +2,8 @@
 /*
  * The parts of liburcu that are measured inlined: the RCU read-side section and wfcqueue.
  *
- * Only this file defines _LGPL_SOURCE. The functions that it inlines are small. The harness comes
- * with its source, so it meets the LGPL's terms for them.
+ * Only this file defines _LGPL_SOURCE. The inlined functions are small. The harness comes with its
+ * source, so it meets the LGPL's terms for these functions.
  */
 #define _LGPL_SOURCE
 

@@ -2,8 +2,9 @@
 /*
  * One engine under measurement.
  *
- * Only the engine's worker writes `worker_side`. Other threads read its count of callbacks while
- * the worker runs. They read the other fields only after tw_engine_destroy has joined the worker.
+ * Only the engine's worker writes `worker_side`. Other threads read the count of callbacks in it
+ * while the worker runs. They read the other fields only after tw_engine_destroy has joined the
+ * worker.
  */
 #include "harness/bench.h"
 
@@ -56,7 +57,7 @@ static void on_unexpired(void *context, struct tw_handle handle, const struct tw
 	(void)context;
 	(void)handle;
 	(void)remaining_ns;
-	/* If the timeout is keyed, its own hook counts it. */
+	/* The hook of the keyed table counts keyed timeouts. */
 	if (tw_keyed_owns(kind))
 		return;
 	tally_add(&worker_side.unexpired, id_of_arg(arg));

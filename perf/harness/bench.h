@@ -36,15 +36,15 @@ extern const struct tw_kind bench_kind_late;
 extern const struct tw_kind bench_kind_late_sampled;
 
 /*
- * Creates and starts an engine as the options say, on a virtual clock at 0 if the caller wants one.
- * Touch the harness's own memory before this call, because all later growth of the process counts
- * as the library's. Returns 0 or the library's error.
+ * Creates and starts an engine as the options say, on a virtual clock at 0 if `virtual_time` is
+ * set. The caller must touch the harness's own memory before this call, because all later growth of
+ * the process counts as the library's. Returns 0 or the library's error.
  */
 int bench_open(const struct options *options, int virtual_time, struct bench *ret_bench);
 
 /*
- * Records how many timeouts are pending and how much memory they take. It is cheap enough to be
- * called every 2^16 operations.
+ * Records how many timeouts are pending and how much memory they take. The call is cheap enough for
+ * once in 2^16 operations.
  */
 void bench_note_memory(struct bench *bench);
 
@@ -55,8 +55,8 @@ void bench_note_memory(struct bench *bench);
 void bench_wait_expired(uint64_t count, int64_t timeout_ns);
 
 /*
- * Counts a keyed timeout that stop has handed back. Its hook calls this, on the worker or on the
- * thread that runs stop.
+ * Counts a keyed timeout that stop has handed back. The table's hook calls this function, on the
+ * worker or on the thread that runs stop.
  */
 void bench_count_unexpired(uint64_t id);
 

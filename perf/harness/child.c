@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a function in a child process. Its return value and its result come back through a pipe. The
- * child's timer slack is 1 ns, so that the system does not lengthen its sleeps.
+ * Runs a function in a child process. The child sends the function's return value and its result
+ * through a pipe. The child's timer slack is 1 ns, so that the system does not lengthen the child's
+ * sleeps.
  */
 #include "harness/child.h"
 
@@ -56,8 +57,8 @@ static _Noreturn void child_main(int fd, child_body *body, const void *arg, void
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/*
 	 * Without this the system may lengthen each sleep by 50 us. The threads of all engines
-	 * inherit the setting, and so do programs. Only tickwheel's worker would ask for it by
-	 * itself.
+	 * inherit the setting, and so do the engines that are programs. Of all engines, only
+	 * tickwheel's worker would set it by itself.
 	 */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	outcome = body(arg, result);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a function in a child process, so that it starts cold and has its own peak memory. The
- * parent must never use the library, because a forked child could not use it then.
+ * Runs a function in a child process, so that the function starts with cold caches, and the child's
+ * peak of memory belongs to it alone. The parent must never use the library, because then a forked
+ * child could not use the library.
  */
 #ifndef PERF_HARNESS_CHILD_H
 #define PERF_HARNESS_CHILD_H

@@ -3,7 +3,7 @@
  * The threads that schedule and cancel.
  *
  * There are two barriers. When all producers have passed the first, the main thread lets the engine
- * catch up and reads the CPU time. The second lets all producers start at once.
+ * catch up and reads the CPU time. The second barrier lets all producers start at once.
  */
 #include "harness/crew.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The threads that schedule and cancel. They prepare, wait for each other, and then start at once.
- * This file does not depend on which engine they use.
+ * This file does not depend on the engine that they use.
  */
 #ifndef PERF_HARNESS_CREW_H
 #define PERF_HARNESS_CREW_H
@@ -43,7 +43,8 @@ struct producer {
 	struct tally cancelled;
 	int error;
 	/*
-	 * With --at: the producer passes the time to each schedule. at_now_ns is its last reading.
+	 * With --at: the producer passes a deadline to each schedule. at_now_ns is the producer's
+	 * last reading of the clock.
 	 */
 	bool at;
 	/* With --loop: the producer owns the engine. */
@@ -92,10 +93,10 @@ int crew_init(struct crew *crew, const struct crew_plan *plan);
 void crew_done(struct crew *crew);
 
 /*
- * Runs the plan and fills in the sample. Wall time goes from the first start to the last end, or is
- * the sum of the producers' inside_ns if they measure that, divided by all operations. CPU time is
- * that of all threads, from the start until the engine has caught up, divided likewise. The sample
- * also gets the scheduled and cancelled timeouts. Returns 0 or the first error.
+ * Runs the plan and fills in the sample. Wall time is the time from the first start to the last
+ * end; if the producers measure inside_ns, it is the sum of these. CPU time is that of all threads,
+ * from the start until the engine has caught up. Both are divided by the number of all operations.
+ * The sample also gets the scheduled and cancelled timeouts. Returns 0 or the first error.
  */
 int crew_run(struct crew *crew, struct sample *sample);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the timeouts that have fired. The thread that runs the callbacks counts. While it runs,
- * other threads may read only the count. When it has ended, they may read the other fields.
+ * Counts the timeouts that have fired. The thread that runs the callbacks counts. While this thread
+ * runs, other threads may read only the count. When it has ended, they may read all fields.
  */
 #ifndef PERF_HARNESS_EXPIRY_H
 #define PERF_HARNESS_EXPIRY_H

@@ -26,8 +26,8 @@ void histogram_add_many(struct histogram *histogram, int64_t value, uint64_t cou
 void histogram_merge(struct histogram *into, const struct histogram *from);
 
 /*
- * Returns the upper edge of the bucket in which a share of `fraction` (0 to 1) of all values is
- * reached. Returns NAN if the histogram is empty.
+ * Returns the upper edge of a bucket: the lowest bucket up to which there are at least `fraction`
+ * (0 to 1) of all values. Returns NAN if the histogram is empty.
  */
 double histogram_percentile(const struct histogram *histogram, double fraction);
 

@@ -15,7 +15,10 @@ int64_t measure_cpu_ns(void);
 
 uint64_t measure_rss_bytes(void);
 
-/* Returns the peak of this process only. The peak of a forked child begins anew. */
+/*
+ * Returns the peak of resident memory of this process. A forked child does not inherit its parent's
+ * peak.
+ */
 uint64_t measure_rss_peak_bytes(void);
 
 /*

@@ -57,14 +57,14 @@ struct options {
 	bool loop;
 	/* The harness passes the time to each schedule (tw_schedule_at). */
 	bool at;
-	/* The histograms of runs: an enum tw_measure. */
+	/* Which histograms of runs the engine keeps: an enum tw_measure. */
 	uint32_t measure;
 	/* These two are fields of struct tw_options. 0: the library's default. */
 	uint64_t pending_limit;
 	uint32_t transfer_batch;
 	/* Flags of struct tw_options, in addition to the loop's. */
 	uint32_t flags;
-	/* For top: the longest delay, the time between two frames, and how many frames. */
+	/* For top: the longest delay, the time between two frames, and the number of frames. */
 	uint32_t hold_ms;
 	uint32_t interval_ms;
 	uint32_t frames;

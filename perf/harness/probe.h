@@ -31,7 +31,10 @@ extern const struct probe
 const struct probe *floor_clock_probe(unsigned clock_type);
 extern const struct probe queue_probes[];
 
-/* Probes in files of their own, because of the headers that they need. */
+/*
+ * These probes are in files of their own, because they need headers that the other probes must not
+ * include.
+ */
 double probe_rcu_inlined(const struct probe *probe);
 double probe_rcu_by_call(const struct probe *probe);
 double probe_push(const struct probe *probe);
@@ -43,9 +46,9 @@ double probe_line(const struct probe *probe);
 double probe_loop_bare(const struct probe *probe);
 
 /*
- * Returns the cost of one read, at random addresses in so many bytes, each read after the other.
- * `bytes` must be a power of two. `huge_pages`: the memory is in huge pages if the system has them.
- * Returns NAN if there is no memory.
+ * Returns the cost of one read at a random address in `bytes` bytes, which must be a power of two.
+ * Each read waits for the previous one. `huge_pages`: the memory is in huge pages if the system has
+ * them. Returns NAN if there is no memory.
  */
 double probe_walk_ns(uint64_t bytes, bool huge_pages);
 

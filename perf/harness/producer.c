@@ -86,8 +86,8 @@ static struct tw_handle *room_touched(uint64_t live_count)
 	struct tw_handle *room = malloc(bytes);
 
 	/*
-	 * Touches the memory. It must not write zeros, because the compiler would turn malloc and
-	 * memset into calloc, which touches nothing.
+	 * Touches the memory. Must not write zeros: the compiler would turn malloc and memset into
+	 * calloc, which touches nothing.
 	 */
 	return room ? memset(room, 0xff, bytes) : NULL;
 }

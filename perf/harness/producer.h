@@ -19,10 +19,15 @@ struct producer_plan {
 	int (*prepare)(struct producer *producer);
 	int (*run)(struct producer *producer);
 	uint64_t ops;
-	/* Memory for so many handles is allocated and touched before the engine is created. */
+	/*
+	 * How many handles a producer keeps. Their memory is allocated and touched before the
+	 * engine is created.
+	 */
 	uint64_t live_count;
-	/* If true, the memory is recorded when all producers have prepared and the worker is
-	 * idle. */
+	/*
+	 * If true, the harness records the used memory when all producers have prepared and the
+	 * worker is idle.
+	 */
 	bool memory_when_prepared;
 	/* The CPU time includes the time until so many callbacks have run. */
 	uint64_t wait_expired;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The delays of the workloads that peers also run. The peers that are programs of their own use the
- * same ones (perf/README.md).
+ * The delays of the workloads that peers also run. The peers that are programs use the same delays
+ * (perf/README.md).
  */
 #ifndef PERF_HARNESS_SHAPE_H
 #define PERF_HARNESS_SHAPE_H
@@ -26,12 +26,13 @@
 #define LOOP_FROM_US 60000000u
 #define LOOP_TO_US 3600000000u
 
-/*
- * If clock reads would distort a workload, it measures the lateness of every eighth timeout only.
- */
+/* A workload that clock reads would distort measures the lateness of every eighth timeout only. */
 enum { SHAPE_LATENESS_EVERY = 8 };
 
-/* Before one in so many timeouts is cancelled, the peer is asked whether it is pending. */
+/*
+ * Of so many cancelled timeouts, one is checked: before the cancel, the harness asks the peer
+ * whether the timeout is pending.
+ */
 enum { SHAPE_ASKED_EVERY = 64 };
 
 static inline int64_t live_ring_delay_ns(struct random *random)

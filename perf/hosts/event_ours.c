@@ -35,7 +35,9 @@ static inline void subject_start(size_t i, unsigned ms)
 	(void)tw_event_add(timers[i], &wait);
 }
 
-/* Does nothing, because an add outside of a callback reads the clock, as with libevent. */
+/*
+ * Does nothing: outside of a callback, tickwheel-event reads the clock at each add, like libevent.
+ */
 static inline void subject_update(void)
 {
 }

@@ -30,7 +30,7 @@ static inline void subject_start(size_t i, unsigned ms)
 	(void)evtimer_add(timers[i], &wait);
 }
 
-/* Does nothing, because outside of its loop libevent reads the clock with each add. */
+/* Does nothing: outside of its loop, libevent reads the clock at each add. */
 static inline void subject_update(void)
 {
 }

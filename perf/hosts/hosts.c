@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hosts [REPEATS]: compares the timers of event loops with tickwheel's, which replace them.
+ * hosts [REPEATS]: compares the timers of event loops with those of tickwheel that can replace
+ * them.
  *
  * Each figure is the median of the repeats. The loop's timers and ours take turns, each run in its
  * own process, so that other load on the machine affects both. The loops read a simulated time, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The measured work, written once for the timers of all event loops. A file that includes this
- * header must define the four static functions that are declared below. subject_update lets the
+ * header must define the four static functions that are declared below. subject_update makes the
  * loop read the time. subject_turn runs the loop once without waiting. The timers' callback must
  * call subject_fired.
  */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tickwheel-perf-idle [rounds [activities]]: compares two ways to implement idle timeouts of
- * connections. One reschedules the timeout at each activity. The other stores the time of the
- * activity, and the callback checks it later.
+ * connections. One reschedules the timeout at each activity. The other stores the time of each
+ * activity, and the timeout's callback checks that time.
  *
  * Connections are active at random, in virtual time, with a tick of 10 ms and an idle time of 10 s.
  * Three variants take turns with the same random numbers. `none` has no timeouts. `reschedule`
- * moves the timeout at each activity. `note` stores the time; its callback schedules itself again
- * for the rest, or closes the connection. The cost of an activity is the process's CPU time of the
- * whole run, engine included, minus that of `none`, divided by the number of activities. One
- * connection in 100 falls silent in the middle of the run. The program must close it, and records
- * how late it does so.
+ * moves the timeout at each activity. `note` stores the time of each activity. When its timeout
+ * expires, the callback schedules the timeout again for the remaining idle time, or closes the
+ * connection. The cost of an activity is the process's CPU time of the whole run, engine included,
+ * minus that of `none`, divided by the number of activities. One connection in 100 falls silent in
+ * the middle of the run. The program must close such a connection, and records how late it does so.
  *
  * Exit code: 0; 1 if a call failed, or if a connection was closed early, or never.
  */
@@ -150,8 +150,8 @@ static struct figures measure(enum way measured, bool loop, uint64_t count, uint
 	for (uint64_t i = 0; i < count; i++) {
 		connections[i] = (struct connection){0};
 		/*
-		 * `none` has one timeout that never expires, because otherwise a flush would not
-		 * need the worker.
+		 * `none` has one timeout, which never expires. Without any timeout, a flush would
+		 * not need the worker, and would cost less than in the other variants.
 		 */
 		if (way != NONE || i == 0)
 			NEED(tw_schedule_at(engine, way == NONE ? TW_NEVER : IDLE_NS, idle,

@@ -7,12 +7,12 @@
  * The program warms up, does the workload, and writes lines of a key and its values:
  *
  *     version TEXT
- *     ns_per_op NUMBER             as in a sample: wall time divided by the number of operations
+ *     ns_per_op NUMBER             wall time divided by the number of operations
  *     cpu_ns_per_op NUMBER         CPU time of all threads in the measured part, divided likewise
- *     scheduled COUNT IDSUM        in the measured part, with the timers that existed at its begin
+ *     scheduled COUNT IDSUM        in the measured part, with those that existed at its start
  *     expired COUNT IDSUM
  *     cancelled COUNT IDSUM
- *     unexpired COUNT IDSUM        the timers that it cancelled at the end; may be missing
+ *     unexpired COUNT IDSUM        those that the program cancelled at the end; may be missing
  *     lateness NS COUNT            any number of them; below 0: early
  *     end
  *
@@ -36,7 +36,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* If a program hangs for REPEAT_MAX_S, an alarm ends this process, and with it the program. */
+/* If a program runs for REPEAT_MAX_S, an alarm ends this process and the program. */
 enum { REPEAT_MAX_S = 600, WORDS_MAX = 32, WORD_BYTES = 32 };
 
 static int complain(const char *name, const char *what, const char *detail)
@@ -180,8 +180,8 @@ static int collect(const struct peer *peer, pid_t program, FILE *file, struct sa
 	int error = read_lines(peer->name, file, sample);
 
 	/*
-	 * After an error no thread reads the pipe any more, so the program is killed; it could
-	 * block on a full pipe for ever.
+	 * After an error this process no longer reads the pipe. So it kills the program, which
+	 * could block on a full pipe for ever.
 	 */
 	if (error)
 		kill(program, SIGKILL);

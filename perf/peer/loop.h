@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop workload, written once for all event loops. It runs where the loop already knows the
- * time, so that no clock is read.
+ * The loop workload, written once for all event loops. It runs at a point at which the loop knows
+ * the time already, so that no clock is read.
  *
  * A peer's file must define `peer_timer`, the type of a timer whose memory the caller provides,
- * then include this header, and then define the functions declared below. They are static, so the
- * compiler inlines them into the loops. All timers lie in one array that is allocated in advance.
- * The last one is the timer that is scheduled and cancelled again and again; tickwheel, too, uses
- * the same block each time.
+ * then include this header, and then define the functions declared below. These functions are
+ * static, so the compiler inlines them into the loops. All timers lie in one array that is
+ * allocated in advance. The workload schedules and cancels the last timer of the array again and
+ * again. tickwheel, too, uses the same block each time.
  */
 #ifndef PERF_PEER_LOOP_H
 #define PERF_PEER_LOOP_H
@@ -47,15 +47,15 @@ struct loop_course {
 struct loop_hooks {
 	const char *(*version)(void);
 	int (*open)(void);
-	/* Calls loop_body, in the loop if that makes a difference. */
+	/* Calls loop_body, inside the peer's loop if that makes a difference. */
 	int (*run)(struct loop_course *course);
 };
 
 static struct expiry loop_expiry;
 
 /*
- * Counts a timer that fired, with an id that was never scheduled. Nothing is due for a minute, so
- * this makes the account wrong and shows the error.
+ * Called when a timer fires. That is an error, because each delay is at least a minute. Counts the
+ * timer under id 0, which no timer has, so the account does not balance.
  */
 static inline void loop_expired(void)
 {
@@ -75,8 +75,8 @@ static int loop_prepare(struct loop_course *course)
 }
 
 /*
- * No peer reports an error if a timer that it stops was not pending. So some timers are checked
- * before the stop.
+ * No peer reports an error if a timer that it stops was not pending. So this function checks some
+ * timers before the stop.
  */
 static inline bool loop_stop(peer_timer *timer, uint64_t id)
 {

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One task for a peer. The options are complete: no number is 0 for "default". */
+/* One task for a peer. The options are complete: no number in them is 0 to stand for a default. */
 struct peer_task {
 	const struct workload *workload;
 	const struct options *options;

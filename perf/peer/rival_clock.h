@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of mutex-heap and mutex-wheel: the cheapest one with which no timeout is early. The
- * peers named `-monotonic` read CLOCK_MONOTONIC instead, so that tickwheel and its rivals can be
- * compared with both clocks.
+ * The clock of mutex-heap and mutex-wheel (the rivals): the cheapest clock with which no timeout is
+ * early. The peers named `-monotonic` read CLOCK_MONOTONIC instead, so that tickwheel can be
+ * compared with its rivals by either clock.
  *
  * CLOCK_MONOTONIC_COARSE is the time that the kernel noted at its last tick. A reading costs a
- * quarter of one of CLOCK_MONOTONIC. The kernel notes whole steps, so a reading is up to two steps
- * behind, and a tick may come late. Therefore three steps are added to each deadline, as for
- * tickwheel's own coarse clock. The workers read CLOCK_MONOTONIC. In `light`, which measures
+ * quarter of a reading of CLOCK_MONOTONIC. The kernel notes whole steps, so a reading is up to two
+ * steps behind, and more if a tick comes late. Therefore three steps are added to each deadline, as
+ * for tickwheel's own coarse clock. The workers read CLOCK_MONOTONIC. In `light`, which measures
  * lateness, the producers read it too.
  */
 #ifndef PERF_PEER_RIVAL_CLOCK_H

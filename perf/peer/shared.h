@@ -3,11 +3,11 @@
  * The shared workloads, written once for all peers that run inside the process.
  *
  * A peer's file must define `peer_timer`, the type of a timer whose memory the caller provides,
- * then include this header, and then define the functions declared below. They are static and are
- * compiled together with the loops, so an operation costs as much as in a program that uses the
- * peer directly. All timers of a run are in arrays that are allocated and touched in advance. If a
- * timer is scheduled and cancelled at once, the next operation uses the same timer again, as with
- * tickwheel.
+ * then include this header, and then define the functions declared below. These functions are
+ * static and are compiled together with the loops, so an operation costs as much as in a program
+ * that uses the peer directly. All timers of a run are in arrays that are allocated and touched in
+ * advance. If a timer is scheduled and cancelled at once, the next operation uses the same timer
+ * again, as with tickwheel.
  *
  * One thread runs all the callbacks.
  */
@@ -32,7 +32,7 @@
 static inline void peer_timer_init(peer_timer *timer);
 /* Starts a timer that is not pending, on any thread. Returns 0 or a negative errno value. */
 static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns);
-/* Cancels a timer, on any thread. Returns true if this call has prevented that it fires. */
+/* Cancels a timer, on any thread. Returns true if this call has prevented the timer from firing. */
 static inline bool peer_timer_cancel(peer_timer *timer);
 /* The peer's callback must call this function. */
 static inline void shared_expired(peer_timer *timer);
@@ -58,8 +58,8 @@ struct shared_timer {
 static struct expiry shared_expiry;
 
 /*
- * If a peer's cancel does not report whether the timer was pending, some timers are checked before
- * the cancel, enough of them to notice a wrong count.
+ * Returns whether to ask the peer, before a cancel, whether the timer is pending. Some peers'
+ * cancels do not report that. Enough timers are asked about to notice a wrong count.
  */
 static inline bool shared_asks(const peer_timer *timer)
 {
@@ -237,8 +237,8 @@ static int shared_timers_make(struct crew *crew, unsigned kind)
 }
 
 /*
- * Cancels the timers that are still pending at the end of a ring, and counts them as handed back,
- * because only tickwheel hands back by itself.
+ * Cancels the timers that are still pending at the end of a ring, and counts them as handed back.
+ * Of all engines, only tickwheel hands timeouts back by itself.
  */
 static void shared_hand_back(struct shared_course *course)
 {

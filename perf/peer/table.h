@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The peers by name. Each has its own file. The table (table.c) has those that are built in.
+ * The peers by name. Each peer has its own file. The table (table.c) has the peers that are built
+ * in.
  */
 #ifndef PERF_PEER_TABLE_H
 #define PERF_PEER_TABLE_H

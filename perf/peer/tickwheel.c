@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tickwheel as a peer, in several variants: with deadlines that the harness computes (-at); with
- * the coarse clock, which most other peers read (peer/rival_clock.h); with its own measurements;
- * and with options that cost time.
+ * the coarse clock, which some other peers read (peer/rival_clock.h); with the engine's own
+ * measurements; and with options that cost time.
  */
 #include "peer/table.h"
 #include "workload/workload.h"

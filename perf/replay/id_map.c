@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers ids with a hash table. It uses open addressing, and is doubled when it is half full. */
+/*
+ * Numbers ids with a hash table. The table uses open addressing. When it is half full, its size is
+ * doubled.
+ */
 #include "replay/id_map.h"
 
 #include <errno.h>

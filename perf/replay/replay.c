@@ -3,13 +3,13 @@
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
  * In virtual time the replay sets the clock to every tick boundary before an operation's time, and
- * flushes the engine at each. Inside a tick only a delay of 0 can become due, so it also flushes
- * after an arm with that delay. In real time the thread sleeps until an operation's time, and
- * delays count from the end of that sleep.
+ * flushes the engine at each boundary. Inside a tick only a timeout with a delay of 0 can become
+ * due, so the replay also flushes after an arm with that delay. In real time the thread sleeps
+ * until an operation's time, and delays count from the end of that sleep.
  *
- * An arm of a timer that is pending cancels it first. This cancel and a recorded one count only if
- * the library reports that the call cancelled the timer. Recorded fires are left out. An arm's id
- * is its number in the trace.
+ * An arm of a pending timer cancels the timer first. This cancel and a recorded one count only if
+ * the library reports that the call has cancelled the timer. The replay leaves out recorded fires.
+ * The id of an arm is the arm's number in the trace.
  */
 #include "replay/replay.h"
 
@@ -37,7 +37,7 @@ struct replay {
 	uint64_t last_id;
 	/* The present virtual time. */
 	int64_t now_ns;
-	/* In real time: the engine's time at which the recording's time is 0. */
+	/* In real time: the engine's time that stands for the recording's time 0. */
 	int64_t epoch_ns;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorded timer operations. Each is one line; times are in nanoseconds from the start.
+ * Recorded timer operations. Each operation is one line; times are in nanoseconds since the start.
  *
  *     <ns> arm <id> <delay_ns> <kind>
  *     <ns> cancel <id>
@@ -48,8 +48,8 @@ int trace_load(const char *path, struct trace *ret_trace);
 void trace_free(struct trace *trace);
 
 /*
- * Returns the whole text of a file, with a NUL at its end. Decompresses it if it begins like a zstd
- * file. The caller must free it. Returns NULL after a message on stderr.
+ * Returns the whole text of a file, with a NUL at its end. Decompresses the file if it begins like
+ * a zstd file. The caller must free the text. Returns NULL after a message on stderr.
  */
 char *trace_text_read(const char *path, size_t *ret_bytes);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a trace's text, plain or zstd-compressed. Without libzstd, a compressed one is rejected.
+ * Reads a trace's text, plain or zstd-compressed. In a build without libzstd, rejects a compressed
+ * text.
  */
 #include "replay/trace.h"
 

@@ -42,7 +42,10 @@ static void put_number(FILE *file, const char *key, double value)
 		fprintf(file, "\"%s\":%.2f,", key, value);
 }
 
-/* Writes more decimals than put_number, because our cost may be a thousandth of another's. */
+/*
+ * Writes more decimals than put_number, because a peer's cost may be a thousandth of another
+ * peer's.
+ */
 static void put_ratio(FILE *file, const char *key, double value)
 {
 	if (!isfinite(value))

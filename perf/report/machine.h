@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine and the build that the figures come from. Each table names them. */
+/* The machine and the build from which the figures are. */
 #ifndef PERF_REPORT_MACHINE_H
 #define PERF_REPORT_MACHINE_H
 

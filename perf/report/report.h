@@ -10,7 +10,10 @@
 
 #include <stdio.h>
 
-/* Opens the file for JSON, or none if the path is NULL. Returns 0, or -1 after a message. */
+/*
+ * Opens the file for JSON. If the path is NULL, there is no such file. Returns 0, or -1 after a
+ * message.
+ */
 int report_open(const char *json_path);
 
 /* Closes the file. Returns 0, or -1 after a message if the output could not be written. */
@@ -27,7 +30,9 @@ void report_rows_begin(void);
 void report_probe(const struct row *row, const char *summary);
 void report_row(const struct row *row);
 
-/* Print the head of a contest's table, from its first row, and report its rows. */
+/*
+ * Print the head of a contest's table, from the contest's first row, and report the contest's rows.
+ */
 void report_contest_begin(const struct row *row, const char *summary);
 void report_contest_row(const struct row *row);
 /*

@@ -34,8 +34,8 @@ static double worse(double a, double b)
 }
 
 /*
- * Returns the library's own account of its memory, or the growth of the process if that is clearly
- * greater.
+ * Returns the library's own account of its memory, or the growth of the process if the growth is
+ * clearly greater.
  */
 static double believed_bytes(double accounted, double rss)
 {
@@ -93,7 +93,7 @@ static void fill_times(struct row *row, const struct sample *samples, size_t cou
 
 /*
  * Returns the part of ns_per_op that is a clock read. Producers on different CPUs read their clocks
- * at the same time.
+ * at the same time, so the cost is divided among them.
  */
 static double clock_share_ns(const struct row *row, const struct sample *sample, double clock_ns)
 {

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * A figure that was not measured is NAN. Times are medians over the repeats, memory is the greatest
- * of them, and account and lateness are those of all repeats together.
+ * A figure that was not measured is NAN. Times are medians over the repeats. Memory is the greatest
+ * value of any repeat. Account and lateness are those of all repeats together.
  */
 struct row {
 	const char *workload;
@@ -61,9 +61,9 @@ struct row {
 	bool real;
 	double wall_s;
 	/*
-	 * These belong to a point of a curve (scale/scale.h): its part and place, what the model
-	 * predicts, and the cost divided by the mean shape's. The last three are 0 if there is no
-	 * such figure.
+	 * These fields belong to a point of a curve (scale/scale.h): its part and place, the two
+	 * costs that the model predicts, and the cost divided by the mean shape's. The last three
+	 * fields are 0 if there is no such figure.
 	 */
 	const char *part;
 	uint64_t part_at;
@@ -74,7 +74,7 @@ struct row {
 
 /*
  * Makes a row of the samples. `clock_ns` is the cost of one clock read, or NAN if unknown. The
- * caller fills in the other fields of the row, which say what was run.
+ * caller fills in the row's other fields, which say what the samples are of.
  */
 void row_fill(struct row *row, const struct sample *samples, size_t count, double clock_ns);
 

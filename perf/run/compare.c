@@ -3,8 +3,8 @@
  * Compares engines in contests.
  *
  * A contest is a workload with a number of producers. Its engines take turns, so that other load on
- * the machine affects all of them. All must make the same operations. To check that, the sums of
- * the ids of scheduled and of expired timeouts are compared.
+ * the machine affects all of them. All engines must make the same operations. To check that, the
+ * program compares two sums: of the ids of scheduled timeouts, and of the ids of expired ones.
  */
 #include "run/compare.h"
 
@@ -27,9 +27,9 @@ struct contest {
 };
 
 /*
- * All engines of a contest do the same number of operations. With all engines, all contests take a
- * quarter of an hour on two processors, even if an operation takes 6 us. Nearly half of that time
- * is the start and warm-up of the programs.
+ * All engines of a contest do the same number of operations. With these numbers, all contests with
+ * all engines take a quarter of an hour on two processors, although an operation of the slowest
+ * engine takes 6 us. Nearly half of that time is the start and warm-up of the programs.
  */
 static const struct contest contests[] = {
 	{.workload = "schedule-cancel", .producers = 1, .ops = 3000000},
@@ -162,7 +162,7 @@ static void round_fill(struct round *round, double clock_ns)
 	}
 }
 
-/* Each repeat is checked alone, so that no repeat can hide the error of another. */
+/* Checks each repeat alone, so that no repeat can hide the error of another. */
 static int entrant_judge(const struct round *round, const struct entrant *entrant)
 {
 	const struct account *first = &round->entrants[0].samples[0].account;

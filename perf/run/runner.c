@@ -57,8 +57,8 @@ static int probe_passes(const struct probe *probe, unsigned repeat, double *ret_
 }
 
 /*
- * Measures and reports a probe. `name` is "floor" or "queue", and begins the name in the JSON, for
- * example floor-clock.
+ * Measures and reports a probe. `name` is "floor" or "queue", with which the probe's name in the
+ * JSON begins, for example floor-clock.
  */
 static int probe_report(const struct probe *probe, const char *name, unsigned repeat)
 {

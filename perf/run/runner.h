@@ -25,7 +25,10 @@ int runner_probes(const struct probe *probes, const char *name, const char *titl
 int runner_probes_repeat(const struct probe *probes, const char *name, const char *title,
 			 unsigned repeat);
 
-/* Returns the cost of a clock read, or NAN. The column "beside the clock" subtracts this figure. */
+/*
+ * Returns the cost of a clock read, or NAN. The figure in the column "beside clock" is without this
+ * cost.
+ */
 double runner_clock_ns(const struct options *options);
 
 /*
@@ -36,8 +39,8 @@ int runner_workload(const struct peer *peer, const struct workload *workload,
 		    const struct options *options, double clock_ns);
 
 /*
- * The steps of a run. They fill in default options, make one repeat, begin the row, and check the
- * finished row.
+ * The steps of a run, in this order: fill in default options, make one repeat, begin the row, and
+ * check the finished row.
  */
 void runner_complete(struct options *options, const struct workload *workload);
 int runner_repeat(const struct peer *peer, const struct peer_task *task, struct sample *ret_sample);

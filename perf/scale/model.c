@@ -5,9 +5,10 @@
  * If reads are spread uniformly over a set of W bytes, a read finds its line in a cache of C bytes
  * with probability C / W. So the miss cost of a set follows from two inputs: the sizes of the
  * caches, which the system reports, and the cost of a read in each of them, which a walk measures.
- * The code shows how many reads of which set an operation makes (scale/parts.c). Reads that overlap
- * cost less. So where the engine prefetches, the model is an upper bound, as long as the set fits
- * into the caches. (Beyond them TLB misses cost more.)
+ * How many reads of which set an operation makes is known from the engine's code (scale/parts.c).
+ * Reads that overlap cost less. So where the engine prefetches, the model is an upper bound, as
+ * long as the set fits into the caches. (A larger set also causes TLB misses, which the model
+ * ignores.)
  */
 #include "harness/child.h"
 #include "harness/measure.h"
@@ -159,8 +160,8 @@ static int level_measure(struct level *level)
 }
 
 /*
- * Prints how much memory the TLB covers. sysfs does not report that, but /proc/cpuinfo does for
- * some processors.
+ * Prints how much memory the TLB covers. sysfs does not report that; /proc/cpuinfo does, for some
+ * processors.
  */
 static void tlb_tell(void)
 {

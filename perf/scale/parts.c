@@ -25,8 +25,8 @@ enum { NODE_BYTES = 64 };
 /*
  * How often a pair reads a line at a random place of a set. A cancel of a random timeout makes
  * these reads: the canceller reads the node, and the worker reads its slot entry and the node whose
- * entry fills the hole. A fresh timeout makes none: its node comes from the thread's stock, and its
- * entry is the last of a slot.
+ * entry fills the hole. A pair with a fresh timeout makes no such read: the node comes from the
+ * thread's stock, and the entry is the last of a slot.
  */
 struct misses {
 	double producer_nodes;
@@ -89,7 +89,7 @@ static int pending_fill(struct scale_set *set)
 #define RANDOM_BASE_PENDING UINT64_C(10000)
 
 /*
- * Returns the row that the prediction for point `i` starts from. Points of fresh and of random
+ * Returns the row from which the prediction for point `i` starts. Points of fresh and of random
  * pairs alternate.
  */
 static const struct row *pending_base(const struct scale_set *set, unsigned i)

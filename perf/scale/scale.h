@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Curves show how the cost of an operation depends on one size at a time, and what unfavourable
- * shapes cost. A part is a set of points. All points make one repeat, then all make the next, so
- * that other load on the machine affects all of them.
+ * shapes cost. A part is a set of points. Each repeat is made for all points in turn before the
+ * next repeat, so that other load on the machine affects all points.
  */
 #ifndef PERF_SCALE_SCALE_H
 #define PERF_SCALE_SCALE_H

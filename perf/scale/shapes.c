@@ -5,7 +5,7 @@
  * has caught up. Each operation runs once before it is measured, so that all memory is allocated.
  *
  * In the shape "mean", deadlines are uniformly distributed over an hour, and cancels come in the
- * order of the schedules. Each other shape differs from it only in the property that its name
+ * order of the schedules. Each other shape differs from "mean" only in the property that its name
  * states.
  */
 #include "harness/bench.h"

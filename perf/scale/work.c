@@ -41,8 +41,8 @@ static uint64_t trickles(uint64_t ops)
 }
 
 /*
- * Returns how many timeouts all producers together schedule next to their pairs. Their shares of
- * the operations differ by one at most.
+ * Returns how many timeouts all producers together schedule in addition to their pairs. The
+ * producers' shares of the operations differ by one at most.
  */
 static uint64_t trickles_of_all(const struct options *options)
 {

@@ -4,11 +4,11 @@
  * the factor of an engine falls from 1 to 0.1.
  *
  * An engine in loop mode has the given number of idle timeouts (by default a million). They are of
- * a scaled kind whose delay is 1 s to 601 s. The only thread polls it without a pause. The
- * deadlines are set as if the timeouts had been started evenly over the last ten minutes. The
- * program measures each poll in CPU time of the thread, which is the engine's own work, and in wall
- * time, which includes other programs. After the drop nine of ten timeouts are overdue. Their
- * callback only counts.
+ * a scaled kind whose delay is 1 s to 601 s. The program's only thread polls the engine without a
+ * pause. The deadlines are set as if the timeouts had been started evenly over the last ten
+ * minutes. The program measures each poll in CPU time of the thread, which is the engine's own
+ * work, and in wall time, which includes other programs. After the drop nine of ten timeouts are
+ * overdue. Their callback only counts.
  *
  * Exit code: 0; 1 if a call failed, or if a timeout was lost.
  */
@@ -121,8 +121,8 @@ static void load(void)
 }
 
 /*
- * Sets deadlines as if the timeouts had been started one after the other, and the last one just
- * now.
+ * Sets deadlines as if the timeouts had been started one after the other over ten minutes, and the
+ * last one just now.
  */
 static void spread(void)
 {

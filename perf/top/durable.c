@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tickwheel-perf top --durable: reads the set's counters once for each frame, and shows the
- * differences. It makes a new file in the folder of the option, and removes it afterwards. At the
- * end it prints the account of all timers. The timers that are left must be in the file.
+ * differences. Makes a new file of timers in the folder that the option names, and removes the file
+ * afterwards. At the end, prints the account of all timers. The timers that have not ended must be
+ * in the file.
  */
 #include "top/durable.h"
 
@@ -152,7 +153,7 @@ static int set_open(struct top *top)
 		error = tw_durable_store_file(top->path, &options.store);
 	if (error)
 		return error;
-	/* This level allows a file that lies in memory, which is enough for a demonstration. */
+	/* With this level, the folder may be in memory, which is enough for a demonstration. */
 	options.level = TW_DURABLE_LEVEL_PROCESS;
 	options.acked = durable_load_acked;
 	return tw_durable_open(top->bench.engine, kinds, 1, &options, &top->set);

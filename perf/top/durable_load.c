@@ -33,7 +33,10 @@ struct durable_load {
 };
 
 static atomic_ullong scheduled, cancelled, runs;
-/* The context of every cancel is the address of this variable. */
+/*
+ * The context of every cancel is the address of this variable, so that the hook can tell the
+ * acknowledgements of cancels from those of schedules.
+ */
 static char of_cancel;
 
 static void count_one(atomic_ullong *counter)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that use a set of durable timers: each keeps its share of live ones, and in one operation
- * cancels its oldest and schedules a new one.
+ * Threads that use a set of durable timers. Each thread keeps its share of live timers. In one
+ * operation it cancels its oldest timer and schedules a new one.
  */
 #ifndef PERF_TOP_DURABLE_LOAD_H
 #define PERF_TOP_DURABLE_LOAD_H

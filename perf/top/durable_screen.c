@@ -22,7 +22,7 @@ struct counted {
 	const char *name;
 	uint64_t before;
 	uint64_t now;
-	/* The figure is painted as an alarm if the counter has grown. */
+	/* If the counter has grown, the figure has the style TOP_ALARM. */
 	bool alarming;
 };
 

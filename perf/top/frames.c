@@ -29,8 +29,8 @@ static int frame(const struct top_frames *frames)
 }
 
 /*
- * Waits until `until_ns`. If the window changes its size, draws the last frame again, unless there
- * is none (`drawn`). Returns false if the program must end.
+ * Waits until `until_ns`. If the window changes its size and a frame has been drawn (`drawn`),
+ * draws that frame again. Returns false if the program must end.
  */
 static bool rest(const struct top_frames *frames, int64_t until_ns, bool drawn)
 {
@@ -57,8 +57,8 @@ int top_frames_show(const struct top_frames *frames, const struct options *optio
 			break;
 		next_ns += interval_ns;
 		/*
-		 * If the program was stopped for a while, it does not make up for the missed
-		 * frames.
+		 * If the program was stopped for a while, it leaves out the frames that it has
+		 * missed.
 		 */
 		if (next_ns < measure_now_ns())
 			next_ns = measure_now_ns() + interval_ns;

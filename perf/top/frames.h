@@ -11,8 +11,7 @@
 
 struct top_frames {
 	/*
-	 * Takes the reading with which the first frame is compared. Returns 0 or a negative errno
-	 * value.
+	 * Takes the reading from which the first frame counts. Returns 0 or a negative errno value.
 	 */
 	int (*begin)(void *context);
 	/* Takes the reading of the next frame. Returns 0 or a negative errno value. */

@@ -22,8 +22,8 @@ struct top_member {
 	struct tw_handle *live;
 	uint64_t live_count;
 	/*
-	 * The first id. The next one is first_id + done, and the oldest live timeout has an id
-	 * lower by live_count.
+	 * The first id. The next id is first_id + done. The id of the oldest live timeout is lower
+	 * than the next id by live_count.
 	 */
 	uint64_t first_id;
 	uint64_t done;

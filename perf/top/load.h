@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads that use an engine as a server does, until the load ends. Each thread keeps its share of
- * live timeouts. In one operation it cancels its oldest timeout, if that has not expired yet, and
- * schedules a new one. Every eighth operation also reschedules a random timeout to a later
+ * live timeouts. In one operation it cancels its oldest timeout, if that timeout has not expired
+ * yet, and schedules a new one. Every eighth operation also reschedules a random timeout to a later
  * deadline.
  */
 #ifndef PERF_TOP_LOAD_H

@@ -57,8 +57,8 @@ static int operate_until(struct pace_thread *self, uint64_t done)
 }
 
 /*
- * First does as many operations as timers must be live. Then keeps the requested rate. If it falls
- * behind, it catches up as far as the machine can.
+ * First does as many operations as the thread keeps live timers. Then keeps the requested rate. If
+ * the thread falls behind, it catches up as fast as the machine can.
  */
 static int keep_pace(struct pace_thread *self)
 {

@@ -12,8 +12,8 @@ struct pace;
 
 struct pace_work {
 	/*
-	 * Called at the begin of each thread. NULL: there is nothing to do. Returns 0 or a negative
-	 * errno value.
+	 * Called in each thread before its first operation. NULL: there is nothing to do. Returns 0
+	 * or a negative errno value.
 	 */
 	int (*begin)(void);
 	/*
@@ -21,7 +21,7 @@ struct pace_work {
 	 * later; or an error, which ends the thread.
 	 */
 	int (*operate)(void *member);
-	/* An array with one member for each thread. */
+	/* An array with one element for each thread, which operate() gets. */
 	void *members;
 	size_t member_bytes;
 };

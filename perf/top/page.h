@@ -24,7 +24,7 @@ enum top_style {
 	/* A figure of the last interval. */
 	TOP_RATE,
 	TOP_BAR,
-	/* A figure other than 0 that the operator should look into. */
+	/* A figure into which the operator should look. */
 	TOP_ALARM,
 	TOP_STYLES
 };

@@ -19,7 +19,7 @@ enum { RATE_COLUMN = 14, RATE_WIDTH = 12, HELD_COLUMN = 66, HELD_WIDTH = 14 };
  */
 enum { LEVEL_STEP_BITS = 6, LEVELS = 11 };
 
-/* How many lines the screen has apart from the levels, empty ones included. */
+/* How many lines the screen has without those of the levels. Empty lines count too. */
 enum { LINES_BESIDE_LEVELS = 21 };
 
 static uint64_t rate(const struct top_view *view, uint64_t before, uint64_t now)
@@ -63,8 +63,8 @@ static void counted_fill(const struct top_view *view, struct counted *row)
 }
 
 /*
- * Returns whether the worker is too slow: more than a tenth of all ticks are late. The system
- * itself causes a few late ticks.
+ * Returns whether the worker is too slow: more than a tenth of all ticks are late. A few late ticks
+ * are no sign of that, because the system causes them.
  */
 static bool falls_behind(const struct top_view *view)
 {

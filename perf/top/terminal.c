@@ -2,9 +2,9 @@
 /*
  * The terminal of tickwheel-perf top.
  *
- * Signals are blocked in all threads, and are delivered only while the main thread waits in ppoll.
- * So no signal is lost between a check and a wait, and none ends the program in the middle of a
- * frame.
+ * All threads block the signals that end the program or report a new size. The system delivers them
+ * only while the main thread waits in ppoll. So no signal is lost between a check and a wait, and
+ * none ends the program in the middle of a frame.
  */
 #include "top/terminal.h"
 
@@ -20,7 +20,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Switches to the alternate screen and hides the cursor, and the reverse. */
+/* The first switches to the alternate screen and hides the cursor, the second does the reverse. */
 #define SCREEN_TAKE "\033[?1049h\033[?25l\033[2J"
 #define SCREEN_GIVE "\033[?25h\033[?1049l"
 #define HOME "\033[H"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output is a plain terminal (ECMA-48 escape sequences, 80 x 24 or more), or a file that gets
- * the frames without escape sequences. There is one per process.
+ * The output of a process: a plain terminal (ECMA-48 escape sequences, 80 x 24 or more), or a file
+ * that gets the frames without escape sequences.
  */
 #ifndef PERF_TOP_TERMINAL_H
 #define PERF_TOP_TERMINAL_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tickwheel-perf top: reads the engine's counters once for each frame, and shows the differences.
- * At the end it prints the account of all timeouts, which does not use these counters.
+ * At the end, prints the account of all timeouts, which the harness has counted without these
+ * counters.
  */
 #include "top/top.h"
 
@@ -20,14 +21,14 @@
 #define NS_PER_S 1e9
 #define NS_PER_MS INT64_C(1000000)
 /*
- * How long to wait for the dump of the levels. The worker makes it between two turns, so it should
- * not take much longer than a turn.
+ * How long to wait for the dump of the levels. The worker makes the dump between two turns, so the
+ * wait should not take much longer than a turn.
  */
 #define LEVELS_WAIT_NS (100 * NS_PER_MS)
 
 enum { TITLE_BYTES = 256, DUMP_BYTES = 16384 };
 /*
- * Nothing expires while the worker makes a dump. So dumps may take at most one part in
+ * No timeout expires while the worker makes a dump. So dumps may take at most one part in
  * LEVELS_REST_PARTS of the time.
  */
 enum { LEVELS_REST_PARTS = 100 };

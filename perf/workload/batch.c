@@ -9,8 +9,9 @@
  * With "live", the oldest timeouts are cancelled in the wheel, and new ones replace them, as in
  * live-ring.
  *
- * In every sixteenth batch, the schedules and the cancels are also timed separately. The result is
- * the median time of the library's calls, minus the cost of the clock reads around them.
+ * In every sixteenth batch, the schedules and the cancels are also timed separately. These two
+ * figures are medians of the time of the library's calls, minus the cost of the clock reads around
+ * them.
  */
 #include "harness/measure.h"
 #include "harness/producer.h"
@@ -50,7 +51,7 @@ static void side_end(struct histogram *side_ns)
 
 	if (batches % LOOK_EVERY != 0)
 		return;
-	/* The difference of two readings in a row is the cost of one clock read. */
+	/* Two readings in a row differ by the cost of one clock read. */
 	ended_ns = measure_now_ns();
 	looked_ns = measure_now_ns();
 	histogram_add(side_ns, ended_ns - begun_ns);
@@ -119,7 +120,10 @@ static int any_schedule(struct producer *producer, struct tw_handle *ret_handles
 	return error;
 }
 
-/* Fills in all items anew, also for single calls, so that the work is the same in all shapes. */
+/*
+ * Fills in all items anew, also for single calls, so that the harness's work is the same in all
+ * shapes.
+ */
 static int schedule(struct producer *producer, uint64_t id, struct tw_handle *ret_handles)
 {
 	for (size_t i = 0; i < shape.size; i++) {

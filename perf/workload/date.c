@@ -7,8 +7,8 @@
  * a date. CPU time is that of all threads until the wheel holds all timeouts, because the worker
  * computes the deadline of a date.
  *
- * date-step: many dates are pending in virtual time, and the wall clock is set forward by a second.
- * One operation is one date whose timeout the worker puts into another slot.
+ * date-step: many dates are pending in virtual time, and the workload sets the wall clock forward
+ * by a second. One operation is one date: the worker puts the date's timeout into another slot.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"

@@ -3,10 +3,10 @@
  * group: several threads schedule through a group of engines, as fast as they can, and all timeouts
  * fire.
  *
- * One operation is a timeout from its schedule to the end of its callback. ns per operation is the
- * wall time from the first schedule until the last callback has run, divided by the number of
- * timeouts. The delays are only 1-50 ms. So if there are so many timeouts that they take much
- * longer than that, the workers' speed decides the result.
+ * One operation is a schedule with the run of its callback. ns per operation is the wall time from
+ * the first schedule until the last callback has run, divided by the number of timeouts. The delays
+ * are only 1-50 ms. So if there are so many timeouts that the run takes much longer than 50 ms, the
+ * workers' speed decides the result.
  */
 #include "harness/bench.h"
 #include "harness/crew.h"

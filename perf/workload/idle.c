@@ -2,10 +2,10 @@
 /*
  * idle and held: the cost of an engine that has nothing to do.
  *
- * In idle, one timeout for 60 s is pending. In held, millions for 600-3600 s are pending. Then two
- * figures are measured, over 3 s for idle and over the first minute for held: the voluntary context
- * switches of all threads but the harness's own, and the CPU time of the process. ns per operation
- * is the cost of one schedule; for idle the caches are cold.
+ * In idle, one timeout for 60 s is pending. In held, millions for 600-3600 s are pending. The
+ * workload measures two figures, over 3 s for idle and over the first minute for held: the
+ * voluntary context switches of all threads except the harness's own, and the CPU time of the
+ * process. ns per operation is the cost of one schedule; in idle, with cold caches.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"

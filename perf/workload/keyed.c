@@ -2,12 +2,12 @@
 /*
  * keyed-replace, keyed-cancel, keyed-get: there are a million keys of 16 bytes, each with an entry
  * for 30 to 60 s. An operation replaces a random entry, cancels one, or looks one up. A replace is
- * always for 60 s, like an idle timeout that is extended. In keyed-replace-any it is for 30 to 60
- * s, so half of the replaces set an earlier deadline. keyed-bare-… does the same with liburcu's
- * hash table alone, which is the lower bound of the cost.
+ * always for 60 s, like an idle timeout that is extended. In keyed-replace-any a replace is for 30
+ * to 60 s, so half of the replaces set an earlier deadline. keyed-bare-… does the same with
+ * liburcu's hash table alone, which is the lower bound of the cost.
  *
- * KEYED_BATCH operations are timed together. Cancelled entries are scheduled again between the
- * batches. That is not in the wall time, but in the CPU time.
+ * KEYED_BATCH operations are timed together. Between the batches, the workload schedules the
+ * cancelled entries again. The CPU time includes these schedules, the wall time does not.
  */
 #include "workload/keyed.h"
 #include "harness/bench.h"
@@ -125,7 +125,7 @@ static int prepare(struct producer *producer)
 	error = put_all(producer, own->order, producer->live_count);
 	/*
 	 * Entries lie in memory in the order in which they were put. In that order the processor
-	 * would prefetch the next one, so the operations use another order.
+	 * would prefetch the next entry, so the operations use another order.
 	 */
 	keyed_shuffle(producer, own->order);
 	return error;

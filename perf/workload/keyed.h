@@ -14,8 +14,8 @@
 
 enum {
 	/*
-	 * How many operations are timed together. Cancelled entries are put back between two
-	 * batches.
+	 * How many operations, a batch, are timed together. Between two batches, cancelled entries
+	 * are put back.
 	 */
 	KEYED_BATCH = 1024,
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lower bound of the cost of keyed timeouts: liburcu's hash table alone. Its nodes hold only a
- * key. They come from a stock, and return to it many at a time, after a grace period that is not
- * timed.
+ * key. They are taken from a stock. Many at a time return to the stock, after a grace period that
+ * is not timed.
  *
- * This file defines _LGPL_SOURCE, so that read-side sections are inlined. The functions that it
- * inlines are small. The harness comes with its source, so it meets the LGPL's terms for them.
+ * This file defines _LGPL_SOURCE, so that read-side sections are inlined. The inlined functions are
+ * small. The harness comes with its source, so it meets the LGPL's terms for these functions.
  */
 #define _LGPL_SOURCE
 
@@ -23,7 +23,7 @@ struct bare {
 	struct keyed_key key;
 };
 
-/* The nodes of one producer that are free, and those that wait for a grace period. */
+/* One producer's free nodes, and its nodes that wait for a grace period. */
 struct stock {
 	struct bare *free[STOCK];
 	struct bare *used[STOCK];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * light and crowded: 1,000 timeouts of 1-50 ms are scheduled each second, and all fire. The result
- * is how late they are.
+ * light and crowded: the producers schedule 1,000 timeouts of 1-50 ms each second, and all fire.
+ * The result is their lateness.
  *
  * In light, there is no other work. In crowded, the hierarchical wheel reaches a far slot with very
- * many timeouts during the measurement, and must move all of them to other slots. They are due only
- * at the end of the slot's time, after the measurement.
+ * many timeouts during the measurement, and must move all of them to other slots. These timeouts
+ * are due only at the end of the slot's time, after the measurement.
  *
  * Each producer sleeps between two schedules. ns per operation is the time inside schedule. It
- * includes the wake-up of the sleeping worker, if there was one, and the harness's own clock read.
+ * includes the wake-up of the worker, if the worker was asleep, and the harness's own clock read.
  */
 #include "harness/measure.h"
 #include "harness/producer.h"
@@ -29,8 +29,8 @@ static int schedule_one(struct producer *producer, uint64_t id)
 }
 
 /*
- * Schedules the crowd. It is in the wheel before the other timeouts are scheduled, because the
- * harness flushes the engine in between.
+ * Schedules the crowd. The harness then flushes the engine, so the crowd is in the wheel before the
+ * other timeouts are scheduled.
  */
 static int prepare(struct producer *producer)
 {

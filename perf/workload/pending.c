@@ -4,9 +4,9 @@
  * timeouts are pending.
  *
  * One operation is a pair; delays are 60-3600 s. A pair of pending-fresh-* schedules a timeout and
- * cancels it. A pair of pending-* cancels a random pending timeout, and schedules a new one. The
- * harness prefetches the handles, so that cache misses in its own array do not count as the
- * library's. A pending timeout's id is first_id plus its index in the array.
+ * cancels this timeout. A pair of pending-* cancels a random pending timeout, and schedules a new
+ * one. The harness prefetches the handles, so that cache misses in its own array do not count as
+ * the library's. A pending timeout's id is first_id plus its index in the array.
  */
 #include "harness/producer.h"
 #include "workload/workload.h"

@@ -3,11 +3,11 @@
  * periodic: the cost of a run of a periodic timeout for the worker.
  *
  * Chains with a period of 1 s are spread evenly over that second. They have a fixed rate that makes
- * up for missed runs, a fixed rate that skips them, or a fixed delay. With the last two the worker
- * reads the clock after each run. ns per operation is the cost of one schedule. The CPU time is
- * that of all threads during 2 s, divided by the runs in that time. Only the worker is awake then.
- * So the figure includes the callback, which counts, and the worker's sleep and wake-up at each
- * tick.
+ * up for missed runs, a fixed rate that skips them, or a fixed delay. With the latter two rules the
+ * worker reads the clock after each run. ns per operation is the cost of one schedule. The CPU time
+ * is that of all threads during 2 s, divided by the runs in that time. Only the worker is awake in
+ * these 2 s. So the figure includes the callback, which only counts, and the worker's sleep and
+ * wake-up at each tick.
  */
 #include "harness/bench.h"
 #include "harness/measure.h"

@@ -30,7 +30,8 @@ struct workload {
 	const char *summary;
 	/*
 	 * Runs one repeat in the calling process, which should be a new child. The options are
-	 * complete: no number is 0 for "default". Returns 0 or the library's error.
+	 * complete: no number in them is 0 to stand for a default. Returns 0 or the library's
+	 * error.
 	 */
 	int (*run)(const struct options *options, uint64_t parameter, struct sample *ret_sample);
 	uint64_t parameter;
@@ -40,7 +41,10 @@ struct workload {
 	/* The default number of producers. 0: one. */
 	unsigned producers;
 	unsigned repeat;
-	/* The ns per operation include a clock read, whose cost can be subtracted. */
+	/*
+	 * The ns per operation include a clock read. Another column shows the figure without the
+	 * cost of that read.
+	 */
 	bool beside_clock;
 	/* The workload supports --loop. */
 	bool loop_able;
@@ -72,7 +76,10 @@ bool workload_matches(const struct workload *workload, const char *operand);
  * runs.
  */
 enum { WORKLOAD_PERIODIC_SKIP = 1, WORKLOAD_PERIODIC_DELAY = 2 };
-/* How workload_date's timeouts are scheduled, or that it measures a step of the wall clock. */
+/*
+ * The parameter of workload_date: how it schedules timeouts, or that it measures a step of the wall
+ * clock.
+ */
 enum { WORKLOAD_DATE_AT, WORKLOAD_DATE_WALL, WORKLOAD_DATE_STEP };
 /* Bits of workload_batch's parameter, in addition to the size of a batch. */
 enum {
@@ -98,7 +105,10 @@ int workload_keyed_bare(const struct options *options, uint64_t work, struct sam
 int workload_group(const struct options *options, uint64_t engines, struct sample *ret_sample);
 int workload_pending(const struct options *options, uint64_t live, struct sample *ret_sample);
 int workload_pending_fresh(const struct options *options, uint64_t live, struct sample *ret_sample);
-/* `percent`: how many of the timeouts fire, if they are not cancelled before. */
+/*
+ * `percent`: how many of the timeouts have a delay of 1 ms; they fire unless they are cancelled
+ * before.
+ */
 int workload_threads(const struct options *options, uint64_t percent, struct sample *ret_sample);
 int workload_loop(const struct options *options, uint64_t live, struct sample *ret_sample);
 

@@ -79,7 +79,10 @@ static size_t take(size_t most)
 	return count;
 }
 
-/* Waits for an answer, because the server answers only when it has read its log. */
+/*
+ * Waits for an answer to a request. The server answers only when it has read its log, so the open
+ * includes that time.
+ */
 static void open_beanstalkd(const char *address)
 {
 	wire_open(address);

@@ -21,8 +21,8 @@ enum {
 	HOUR_S = 3600,
 	FIRE_IN_S = 4,
 	/*
-	 * For how long fire_rate schedules timers. It must be less than FIRE_IN_S, so that none is
-	 * due yet.
+	 * For how long fire_rate schedules timers. Must be less than FIRE_IN_S, so that no timer is
+	 * due while it schedules.
 	 */
 	FIRE_FOR_S = 2,
 };

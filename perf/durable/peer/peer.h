@@ -27,7 +27,7 @@ struct keeper {
 	 * call.
 	 */
 	size_t (*take)(size_t most);
-	/* Closes the keeper. The client does not call it if it simulates a kill. */
+	/* Closes the keeper. If the client simulates a kill, it does not call this function. */
 	void (*close)(void);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The keeper Redis: a sorted set of deadlines and a hash of payloads. Scripts change both, as in
- * queues built on Redis. A timer that is taken moves to a second set, from which another worker
- * could take it if the first one died.
+ * queues built on Redis. When a worker takes a timer, the timer moves to a second set. From there
+ * another worker could take the timer if the first worker died.
  */
 #include "durable/peer/peer.h"
 #include "durable/peer/wire.h"

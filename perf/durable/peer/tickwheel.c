@@ -37,7 +37,10 @@ static void need(const char *what, int code)
 		keeper_fail(what, tw_strerror(code));
 }
 
-/* Opens the set without a commit window, because the caller waits for each batch. */
+/*
+ * Opens the set without a commit window: the caller waits for each batch, so a window would only
+ * add to its time.
+ */
 static void open_with(struct tw_durable_store store)
 {
 	const struct tw_durable_kind *kinds[] = {&kind};
@@ -104,8 +107,8 @@ static void cancel(size_t count)
 }
 
 /*
- * Returns how many timers have run since the last call. The set runs them by itself; the second
- * flush stores their ends.
+ * Returns how many timers have run since the last call. The set runs them by itself. The second
+ * flush waits until their ends are stored.
  */
 static size_t take(size_t most)
 {

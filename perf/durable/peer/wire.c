@@ -57,7 +57,10 @@ void wire_bytes(const char *bytes, size_t count)
 	out_used += count;
 }
 
-/* Reads more bytes from the server into the buffer. Ends the process if the server has closed. */
+/*
+ * Reads more bytes from the server into the buffer. Ends the process if the server has closed the
+ * connection.
+ */
 static void receive(void)
 {
 	ssize_t got;
@@ -74,8 +77,9 @@ static void receive(void)
 }
 
 /*
- * Sends all requests before any answer is read. The server may stop reading if its answers fill the
- * socket, but the answers to a thousand requests fit.
+ * Sends all requests before any answer is read. If its answers filled the socket, the server might
+ * stop reading, and both sides would wait. But the answers to a thousand requests fit into the
+ * socket.
  */
 void wire_send(void)
 {

@@ -13,7 +13,7 @@ void wire_open(const char *path);
 void wire_close(void);
 void wire_put(const char *format, ...);
 void wire_bytes(const char *bytes, size_t count);
-/* Sends all requests that were put. */
+/* Sends all requests that were put since the last call. */
 void wire_send(void);
 /* Returns the next line of an answer, without its line end. It is valid until the next call. */
 const char *wire_line(void);

@@ -3,9 +3,9 @@
  * Boost.Asio's steady_timer. One thread runs the io_context.
  *
  * Only the thread that made a timer uses it, so no strand is needed. The context has locks for the
- * state that all timers share. For speed, the executor is the context's own type, not the
- * polymorphic any_io_executor, and the context gets the hint that one thread runs it. Asio also
- * runs the handler of a cancelled timer.
+ * data that all timers share. For speed, the executor has the context's own type, not the
+ * polymorphic any_io_executor, and the context gets the hint that one thread runs it. Asio runs the
+ * handlers of cancelled timers, too.
  */
 #include "asio_timer.h"
 
@@ -41,7 +41,7 @@ struct loop {
 	void (*expired)(asio_timer *) = nullptr;
 };
 
-/* It is never destroyed, because timers that remain in memory still point to it. */
+/* The context. It is never destroyed, because timers that remain in memory still point to it. */
 loop *the_loop;
 
 timer_type *object_of(asio_timer *timer)

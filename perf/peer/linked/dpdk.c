@@ -2,9 +2,9 @@
 /*
  * The peer for DPDK's rte_timer, which keeps timers in skip lists, each with a spinlock.
  *
- * Each producer puts its timers on a list of its own. One thread runs the due timers of all lists,
- * each millisecond. All threads are registered with the EAL, which requires that. The EAL uses no
- * huge pages, no devices and no files.
+ * Each producer puts its timers on a list of its own. Each millisecond, one thread runs the due
+ * timers of all lists. All threads are registered with DPDK's EAL, because rte_timer requires that.
+ * The EAL uses no huge pages, no devices and no files.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -57,7 +57,7 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 		       : 0;
 }
 
-/* Stops a timer, which must be pending, because nothing is due for 30 s. */
+/* Stops a timer. The timer must be pending, because no timer is due for 30 s. */
 static inline bool peer_timer_cancel(peer_timer *timer)
 {
 	return rte_timer_pending(timer) && rte_timer_alt_stop(worker.data, timer) == 0;
@@ -106,7 +106,8 @@ static void *worker_main(void *unused)
 
 /*
  * Initialises the EAL on the processor on which this thread runs. The EAL binds the thread to that
- * processor. The end of this function undoes that, because other threads would inherit it.
+ * processor. The end of this function removes the binding, because threads that are created later
+ * would inherit it.
  */
 static int eal_open(void)
 {

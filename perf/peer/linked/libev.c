@@ -34,7 +34,10 @@ static inline int peer_timer_start(peer_timer *timer, int64_t delay_ns)
 	return 0;
 }
 
-/* ev_timer_stop returns nothing, so success is read from the field that it sets. */
+/*
+ * ev_timer_stop returns nothing. So this function reads from the timer's field whether the stop has
+ * succeeded.
+ */
 static inline int peer_timer_stop(peer_timer *timer)
 {
 	ev_timer_stop(base, timer);

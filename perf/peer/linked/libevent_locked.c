@@ -3,11 +3,11 @@
  * The peer for libevent with its own locks: one thread runs the loop, and the others add and delete
  * events.
  *
- * A timer that becomes the earliest must wake up the loop. In schedule-cancel each timer would do
- * that. So a periodic timer of one second keeps the loop's next wake-up earlier than theirs. The
- * loop's cached time is switched off, because other threads would read a time from before the last
- * batch of callbacks, and their timers would fire early. The clock is the default one (coarse, 4
- * ms, the cheapest). Only the workload that measures lateness gets the precise one.
+ * A timer that becomes the earliest one wakes up the loop. In schedule-cancel each timer would do
+ * that. So a periodic timer of one second is always due earlier than they are. The loop's cached
+ * time is switched off. With it, other threads would read a time from before the latest batch of
+ * callbacks, and their timers would fire early. The clock is libevent's default (coarse, 4 ms, the
+ * cheapest). Only in `light`, which measures lateness, it is the precise one.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -91,8 +91,8 @@ static struct event_base *base_new(int flags)
 }
 
 /*
- * Starts the loop's thread, and waits until the loop has begun. A loop that has not begun yet would
- * ignore a request to break.
+ * Starts the loop's thread, and waits until the loop has begun, because a loop that has not begun
+ * yet would ignore a request to end.
  */
 static int begin(void)
 {

@@ -3,10 +3,10 @@
  * mutex-heap: a binary heap that one mutex protects.
  *
  * The heap's array holds each deadline next to its node, so that sifting reads only the array. A
- * node knows its place, so that a cancel need not search. The worker sleeps on a condition until
- * the earliest deadline. Only a schedule with an earlier deadline signals it, once. The worker
- * takes due timeouts in batches and runs the callbacks without the lock. The clock is read outside
- * the lock (rival_clock.h).
+ * node knows its place, so that a cancel need not search. The worker sleeps on a condition variable
+ * until the earliest deadline. Only the first schedule with an earlier deadline signals the
+ * condition. The worker takes due timeouts in batches and runs the callbacks without the lock. The
+ * clock is read outside the lock (rival_clock.h).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,8 +39,8 @@ static struct {
 	uint32_t count;
 	bool ended;
 	/*
-	 * The worker wakes up at this time at the latest, so a thread need not signal it for a
-	 * later deadline. INT64_MIN: the worker is awake, or about to wake up.
+	 * The worker wakes up at this time at the latest, so a thread need not signal the worker
+	 * for a later deadline. INT64_MIN: the worker is awake, or about to wake up.
 	 */
 	int64_t looks_at_ns;
 	alignas(64) pthread_cond_t earlier;
@@ -136,7 +136,7 @@ static unsigned take_batch(int64_t now_ns, struct node **ret_batch)
 	return count;
 }
 
-/* Must be called with the lock held. Releases it while callbacks run. */
+/* Must be called with the lock held. Releases the lock while callbacks run. */
 static void run_batch(struct node **batch, unsigned count)
 {
 	pthread_mutex_unlock(&heap.lock);

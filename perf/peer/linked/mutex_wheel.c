@@ -4,17 +4,17 @@
  * lock-free parts.
  *
  * It has four levels of 256 slots and a tick of 1 ms. Slots are doubly linked lists, so that a
- * cancel is an unlink. A thread wakes up at each tick, turns the wheel, takes due timeouts out in
- * batches, and runs the callbacks without the lock. The clock is read outside the lock, to hold the
- * lock for a shorter time (rival_clock.h). The worker's last tick would be a cheaper clock. But if
- * the worker is late, that tick is too old, and timeouts would be early.
+ * cancel is an unlink. The worker wakes up at each tick, turns the wheel, takes due timeouts out in
+ * batches, and runs the callbacks without the lock. A schedule reads the clock outside the lock, to
+ * hold the lock for a shorter time (rival_clock.h). The worker's latest tick would be a cheaper
+ * clock. But when the worker is late, that tick is too old, and timeouts would be early.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct node {
 	struct node *next;
-	/* NULL if the node is not pending. */
+	/* NULL: the node is not pending. */
 	struct node *prev;
 	uint64_t due_tick;
 };
@@ -32,7 +32,10 @@ enum { LEVELS = 4, LEVEL_BITS = 8, SLOTS = 1 << LEVEL_BITS, BATCH = 64 };
 
 static struct {
 	alignas(64) pthread_mutex_t lock;
-	/* The next tick that the worker turns to. All ticks before it have expired. */
+	/*
+	 * The next tick that the worker will handle. The timeouts of all ticks before it have
+	 * expired.
+	 */
 	uint64_t tick;
 	/* Written under the lock, read by the worker. */
 	bool ended;
@@ -153,7 +156,7 @@ static unsigned take_batch(struct node **ret_batch)
 	return count;
 }
 
-/* Must be called with the lock held. Releases it while callbacks run. */
+/* Must be called with the lock held. Releases the lock while callbacks run. */
 static void run_due(void)
 {
 	struct node *batch[BATCH];
@@ -196,9 +199,9 @@ static void *worker_main(void *unused)
 }
 
 /*
- * Chooses the mutex type. An adaptive mutex spins before it sleeps. That halves the cost that two
- * producers cause each other in schedule-cancel, where they hold the lock for the shortest time. In
- * the other workloads it doubles that cost.
+ * Chooses the mutex type. An adaptive mutex spins before it sleeps. In schedule-cancel, where two
+ * producers hold the lock for the shortest time, spinning halves the cost that they cause each
+ * other. In the other workloads spinning doubles that cost.
  */
 static int lock_init(unsigned workload_kind)
 {

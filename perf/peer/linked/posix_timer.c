@@ -4,7 +4,7 @@
  * for these signals.
  *
  * Each timer reserves a queued signal. The system limits their number, so a million timers are not
- * possible. A cancel counts as successful if the timer had time left (timerfd.c).
+ * possible. A cancel counts as successful if the timer had time left (as in timerfd.c).
  */
 #include <signal.h>
 #include <time.h>
@@ -95,7 +95,7 @@ static void posix_timer_close(void)
 	pthread_join(timers.worker, NULL);
 }
 
-/* Reports whether the timers could be made, which peer_timer_init cannot return. */
+/* Reports an error of peer_timer_init, which has no return value. */
 static int thread_begin(struct producer *unused)
 {
 	(void)unused;

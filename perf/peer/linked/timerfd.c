@@ -3,9 +3,9 @@
  * timerfd: the peer with a file descriptor for each timer. A thread waits for all of them in one
  * epoll set.
  *
- * The system limits open files, so neither a million timers nor millions that fire are possible. A
- * cancel counts as successful if the timer had time left. That is right only for timers that are
- * not about to fire. Here they have 30 s left.
+ * The system limits the number of open files, so a million pending timers are not possible, nor
+ * millions that fire. A cancel counts as successful if the timer had time left. That is right only
+ * for timers that are not about to fire. Here a timer has 30 s left.
  */
 typedef struct timerfd_timer {
 	int fd;
@@ -37,8 +37,10 @@ static struct itimerspec after(int64_t delay_ns)
 		.it_value = {.tv_sec = delay_ns / NS_PER_S, .tv_nsec = delay_ns % NS_PER_S}};
 }
 
-/* Adds a descriptor to the epoll set. If it is -1, it could not be created, and errno has the
- * reason. */
+/*
+ * Adds a descriptor to the epoll set. If `fd` is -1, the descriptor could not be created, and errno
+ * has the reason.
+ */
 static void watch(int fd, void *timer)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = timer};
@@ -113,7 +115,7 @@ static void timerfd_close(void)
 	pthread_join(timers.worker, NULL);
 }
 
-/* Reports whether the timers could be made, which peer_timer_init cannot return. */
+/* Reports an error of peer_timer_init, which has no return value. */
 static int thread_begin(struct producer *unused)
 {
 	(void)unused;
