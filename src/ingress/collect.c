@@ -20,6 +20,11 @@
  * Repeated entries. If several entries in a row name the same node, as when a thread schedules and
  * cancels again and again, the worker looks only at the last one. So the node's cache line stays in
  * that thread's core.
+ *
+ * Entries that are used again. If most timeouts are cancelled before the worker comes, the worker
+ * promises not to read the lane's entries until it has made a barrier (ring.h). Then a thread that
+ * schedules, cancels and schedules again needs only one entry: the last entry still names the node
+ * that the thread's stock gives out again.
  */
 #include "ingress/collect.h"
 
@@ -46,6 +51,8 @@ enum {
 	AHEAD = 16,
 	/* A node's slot entry is prefetched this many entries ahead. */
 	PLACE_AHEAD = 8,
+	/* Entries are used again if fewer than 1/PROMISE_PART of them lead into the wheel. */
+	PROMISE_PART = 8,
 };
 
 static struct twi_node *entry_node(uintptr_t entry)
@@ -168,6 +175,32 @@ static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct tw
 		lane_unfence(worker, lane);
 }
 
+/*
+ * If the worker has promised not to read the lane's entries, takes the promise back. Must be called
+ * before the worker reads one.
+ */
+static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
+{
+	if (TWI_UNLIKELY(twi_ring_promise_end(&lane->ring_out)))
+		twi_barrier_force(); /* E163 */
+}
+
+/*
+ * Promises not to read the entries from `end` on, if most timeouts of the lane are cancelled before
+ * they get into the wheel. Then their thread need not push an entry for each (ring.h). The lane must
+ * be busy, so that a schedule without a push needs no fence either (E8).
+ */
+static TWI_WORKER_ONLY void promise_make(struct twi_lane *lane, uint64_t end, uint64_t count,
+					 uint64_t transferred)
+{
+	/* RELAXED: only the worker writes the mark. */
+	if (count >= TWI_RING_BUSY)
+		lane->promises =
+			twi_load_relaxed(&lane->unfenced) && transferred < count / PROMISE_PART;
+	if (lane->promises)
+		twi_ring_promise(&lane->ring_out, end);
+}
+
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			  unsigned *left)
 {
@@ -182,6 +215,7 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 		count = most;
 	if (count == 0)
 		return 0;
+	promise_end(lane);
 	for (end = at + count; at != end;) {
 		struct twi_ring_part part =
 			twi_ring_part(&lane->arrays, &lane->ring_out.array, at, end);
@@ -191,6 +225,7 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	}
 	twi_ring_take(&lane->ring_out, end);
 	lane_busy_check(worker, lane, count);
+	promise_make(lane, end, count, tally.transferred);
 	twi_count_add(&worker->transferred_count, tally.transferred);
 	twi_count_add(&worker->reclaimed_count, tally.reclaimed);
 	return count;

@@ -57,6 +57,7 @@ struct twi_lane {
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
 	bool links_first; /* [worker] the next batch reads the link queues before the ring */
+	bool promises; /* [worker] few of its timeouts get into the wheel: entries are used again */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
