@@ -196,7 +196,7 @@ static TWI_WORKER_ONLY void promise_make(struct twi_lane *lane, uint64_t end, ui
 	/* RELAXED: only the worker writes the mark. */
 	if (count >= TWI_RING_BUSY)
 		lane->promises =
-			twi_load_relaxed(&lane->unfenced) && transferred < count / PROMISE_PART;
+			twi_load_relaxed(&lane->unfenced) && transferred * PROMISE_PART < count;
 	if (lane->promises)
 		twi_ring_promise(&lane->ring_out, end);
 }
