@@ -14,7 +14,8 @@
  * | -ELOOP        | the path ends in a symbolic link                                            |
  * | -EMLINK       | the file has another hard link                                              |
  * | -EROFS        | the file system is read-only                                                |
- * | -EACCES       | the process may not read and write the file                                 |
+ * | -EACCES       | the process may not write the files, or make files in their directory       |
+ * | -ECHILD       | an ancestor of this process had a store open when it forked                 |
  * | -ENAMETOOLONG | the path is too long                                                        |
  */
 #ifndef TICKWHEEL_DURABLE_FILE_H
@@ -32,12 +33,17 @@ TW_BEGIN_DECLS
  * disk is full, so that the ends of timers can still be written. If tw_durable_open fails, it
  * removes the file -lock that it has made.
  *
+ * While the store is open, no thread of the process may open and close one of these files, because
+ * Linux then drops the process's locks on it. Nor may the file be moved or removed. The store
+ * notices both within a second; then the set fails with -ESTALE.
+ *
  * With this store, tw_durable_open also returns: -EBUSY (this or another process has the file open,
  * a reader prevents the recovery, or another thread opens it at this moment); -EMFILE (this process
  * has 1,024 stores open); -EUCLEAN (the file is damaged, or is no database); -EEXIST (a database of
  * another program); -ENOTSUP (the format of a later version, or a network file system); -ENOENT
  * (the directory does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (the file has another
- * hard link); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and other codes of the system. On a
+ * hard link); -ECHILD (an ancestor of this process had such a store open when it forked: SQLite does
+ * not work there before exec); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and other codes of the system. On a
  * file system in memory the store has the level TW_DURABLE_LEVEL_PROCESS, on others
  * TW_DURABLE_LEVEL_DISK.
  *

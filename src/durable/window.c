@@ -33,7 +33,8 @@ enum {
 
 /*
  * Reads the clocks almost at one moment. A pause between the readings would look like a step of a
- * clock, and this thread would set all timeouts again. So it reads again after a pause.
+ * clock, and this thread would set all timeouts again. So if the thread was interrupted between the
+ * readings, the function reads all clocks again.
  */
 static void clocks_read(struct tw_durable *set)
 {

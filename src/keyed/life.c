@@ -90,7 +90,10 @@ static void entry_leave(void *argument)
 	uint64_t flags = leave->flags | TWI_KEYED_ENDED;
 
 	TWI_TEST_POINT("keyed:leaving");
-	/* Neither the table nor the timer has the entry, so no other thread reads the flags. */
+	/*
+	 * If all flags are set, neither the table nor the timer has the entry. No other thread reads
+	 * the flags then, so they need not be stored.
+	 */
 	if ((flags & TWI_KEYED_ALL) == TWI_KEYED_ALL)
 		twi_keyed_retire(leave->entry);
 	else

@@ -65,15 +65,13 @@ static struct twi_task_chunk *chunk_take(const struct tw_allocator *allocator)
 
 static void chunk_add(struct tw_retry *queue, struct twi_task_chunk *chunk)
 {
-	/*
-	 * RELAXED, all three: the swap below, or a later one, publishes the chunk to searches for
-	 * the oldest task.
-	 */
+	/* RELAXED: only the swap below uses this pointer, and the swap compares it again. */
 	struct twi_task_chunk *first = twi_load_relaxed(&queue->chunks);
 
 	/*
-	 * RELAXED: as above. All tasks that will be submitted in the chunk get this number or a
-	 * higher one.
+	 * RELAXED, the store: the swap below publishes the number with the chunk. RELAXED, the load:
+	 * an older number is lower. All tasks that will be submitted in the chunk get this number
+	 * or a higher one.
 	 */
 	twi_store_relaxed(&chunk->age_least, twi_load_relaxed(&queue->submitted));
 	do {

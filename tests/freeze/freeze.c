@@ -19,7 +19,8 @@
  * have a row of its own, too.
  *
  * Seen to fail with these defects:
- * - a flush waits although the lane of its thread is not cut, so the flush of another thread hangs;
+ * - a flush waits although no push to the lane of its thread has stopped in the middle, so the flush
+ *   of another thread hangs;
  * - schedule is outside its critical section, so a stop ends although it must wait;
  * - twi_ring_push() raises the tail before it writes the entry, so the worker reads an entry that
  *   is not there, and crashes;

@@ -237,8 +237,9 @@ static uint64_t pushed_to_rings(const struct twi_worker *worker)
 }
 
 /*
- * Stops a cancel that begins after the announcement of the sweep (`sweeping` is set). It must leave
- * the node to the sweep, because no thread reads the queue any more.
+ * Stops the worker when it has announced the sweep (`sweeping` is set). A cancel that begins then
+ * must leave the node to the sweep. It must not push the node, because the worker may already have
+ * emptied the queues for the last time.
  */
 static void cancel_after_the_announcement(void)
 {

@@ -52,7 +52,7 @@ enum step { IDLE, SCHEDULING, SCHEDULED, MOVING, CANCELLING };
 
 struct cell {
 	_Atomic uint32_t step;
-	/* whether it has run in the parent; for a chain: whether the chain existed */
+	/* whether it has run in the parent; a chain may still run in the child */
 	atomic_bool ran;
 	atomic_int child_runs;
 	bool chain;

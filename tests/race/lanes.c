@@ -140,7 +140,7 @@ static void wake_round(uint64_t *random)
 		RACE_CHECK(tw_reschedule(handle, 0) == TW_RESCHEDULE_DONE);
 	else
 		RACE_CHECK(tw_schedule(engine, 0, &wake_kind, &woken, NULL) == 0);
-	/* If there is only one processor, the worker needs it. */
+	/* Yields now and then, so that the worker can run on a machine with one processor. */
 	for (uint64_t i = 1; !atomic_load(&woken); i++)
 		if (i % 100000 == 0)
 			(void)sched_yield();

@@ -14,6 +14,8 @@
 
 /* [atomic E108] identities; 0 marks a free place */
 static _Atomic uint64_t claims[TWI_CLAIM_PLACES];
+/* [atomic E108] the process that makes the claims; 0 before the first one */
+static _Atomic uint64_t claimant;
 
 static uint64_t mixed(uint64_t value)
 {
@@ -23,12 +25,33 @@ static uint64_t mixed(uint64_t value)
 }
 
 /*
- * Returns a number for a file in this process, never 0. Two files with the same number would
- * exclude each other. The chance is 1 in 2^63 for each pair.
+ * Returns a number for a file, never 0. Two files with the same number would exclude each other. The
+ * chance is 1 in 2^63 for each pair.
  */
 static uint64_t identity_of(uint64_t device, uint64_t inode)
 {
-	return mixed(mixed(mixed((uint64_t)getpid()) ^ device) ^ inode) | 1;
+	return mixed(mixed(device) ^ inode) | 1;
+}
+
+/* Returns whether another process made the claims that are in the table: an ancestor, by fork. */
+static bool inherited(void)
+{
+	uint64_t process = (uint64_t)getpid();
+
+	/* RELAXED: the number publishes nothing. If it is this process's own, it stays. */
+	if (twi_load_relaxed(&claimant) == process)
+		return false;
+	for (int place = 0; place < TWI_CLAIM_PLACES; place++) {
+		/*
+		 * E108: if another thread of this process has claimed the place meanwhile, its
+		 * number is visible with the claim.
+		 */
+		if (twi_load_seq_cst(&claims[place]) != 0)
+			return twi_load_relaxed(&claimant) != process; /* RELAXED: as above */
+	}
+	/* RELAXED: the claim of this thread, which follows, publishes the number. */
+	twi_store_relaxed(&claimant, process);
+	return false;
 }
 
 /* Writes the identity to a free place, and returns that place. Returns -1 if none is free. */
@@ -57,8 +80,11 @@ static bool elsewhere(uint64_t identity, int own)
 int twi_claim_take(uint64_t device, uint64_t inode)
 {
 	uint64_t identity = identity_of(device, inode);
-	int place = place_take(identity);
+	int place;
 
+	if (inherited())
+		return -ECHILD;
+	place = place_take(identity);
 	if (place < 0)
 		return -EMFILE;
 	if (!elsewhere(identity, place))

@@ -9,8 +9,9 @@
  * claimants of one file, at least one finds the other's identity, and gives up. If both claim at
  * the same moment, both may give up.
  *
- * The identity includes the process number. So the claims of a parent do not exclude its forked
- * child. They still occupy their places in the child's copy of the table.
+ * A forked child inherits the claims of its parent. Then it may claim nothing: SQLite is open in the
+ * parent, and the child has a copy of SQLite's tables and mutexes. SQLite would count the parent's
+ * locks as the child's own, and take none, or wait for a mutex that no thread of the child holds.
  *
  * Progress: wait-free.
  */
@@ -21,7 +22,8 @@
 
 /*
  * Returns the place of the claim. Returns -EBUSY if this process has the file or claims it at this
- * moment, and -EMFILE if the process has 1,024 files open.
+ * moment, -EMFILE if the process has 1,024 files open, and -ECHILD if an ancestor of this process had a
+ * file open when it forked.
  */
 int twi_claim_take(uint64_t device, uint64_t inode);
 void twi_claim_drop(int place);

@@ -88,6 +88,9 @@ static int error_of_io(int code)
 	switch (code) {
 	case SQLITE_IOERR_NOMEM:
 		return -ENOMEM;
+	case SQLITE_IOERR_SHMSIZE:
+		/* The file -shm could not be made longer. */
+		return -ENOSPC;
 	case SQLITE_IOERR_CORRUPTFS:
 	case SQLITE_IOERR_DATA:
 		return -EUCLEAN;

@@ -208,6 +208,15 @@ void twi_file_freeze(struct twi_file *file, int error)
 		file->database.frozen = error;
 }
 
+void twi_file_guard(struct twi_file *file)
+{
+	int moved = 0;
+
+	(void)sqlite3_file_control(file->database.sqlite, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	if (moved != 0 || !twi_files_held(&file->files))
+		twi_file_freeze(file, -ESTALE);
+}
+
 void twi_file_room_take(struct twi_file *file)
 {
 	int fd = open(file->reserve, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -105,6 +105,21 @@ static int lock_claim(struct twi_files *files, const struct stat *status)
 	return 0;
 }
 
+/*
+ * Closes a file that the path led to after it had been replaced. If another thread of this process
+ * has the file locked, or may have, the file stays open: the close would drop the lock.
+ */
+static void other_lock_close(struct twi_files *files, const struct stat *opened)
+{
+	int place = twi_claim_take(opened->st_dev, opened->st_ino);
+
+	if (place >= 0) {
+		close(files->lock);
+		twi_claim_drop(place);
+	}
+	files->lock = -1;
+}
+
 /* Claims the lock file, then opens it. claim.h has the reason for this order. */
 static int lock_open(struct twi_files *files, const char *path, const struct stat *status)
 {
@@ -113,6 +128,7 @@ static int lock_open(struct twi_files *files, const char *path, const struct sta
 
 	if (result != 0)
 		return result;
+	TWI_TEST_POINT("file:claimed");
 	files->lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	/* -ENOENT: the open that made the file has failed and removed it. */
 	if (files->lock < 0)
@@ -120,7 +136,10 @@ static int lock_open(struct twi_files *files, const char *path, const struct sta
 	if (fstat(files->lock, &opened) != 0)
 		return -errno;
 	/* If the file was replaced between lstat() and open(), the claim is for another file. */
-	return opened.st_ino == status->st_ino && opened.st_dev == status->st_dev ? 0 : -EBUSY;
+	if (opened.st_ino == status->st_ino && opened.st_dev == status->st_dev)
+		return 0;
+	other_lock_close(files, &opened);
+	return -EBUSY;
 }
 
 /*
@@ -184,6 +203,11 @@ static int lock_take(struct twi_files *files)
 	return result;
 }
 
+bool twi_files_held(const struct twi_files *files)
+{
+	return lock_set(files->lock) == 0;
+}
+
 int twi_files_sync_directory(const char *path)
 {
 	char copy[PATH_MAX];
@@ -196,6 +220,37 @@ int twi_files_sync_directory(const char *path)
 	if (fsync(fd) != 0)
 		result = -errno;
 	close(fd);
+	return result;
+}
+
+/* Checks the permissions of this process, for a file that need not exist. */
+static int access_check(const char *path, const char *ending, int mode)
+{
+	char *name = twi_files_name(path, ending);
+	int result = 0;
+
+	if (name == NULL)
+		return -ENOMEM;
+	if (faccessat(AT_FDCWD, name, mode, AT_EACCESS) != 0 && errno != ENOENT)
+		result = -errno;
+	free(name);
+	return result;
+}
+
+/*
+ * Checks that this process may read and write SQLite's files, and make files in their directory.
+ * SQLite reports missing permissions as I/O errors or as a read-only file.
+ */
+static int permissions_check(const char *path)
+{
+	static const char *const endings[] = {"", "-wal", "-shm", "-lock"};
+	char copy[PATH_MAX];
+	int result;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	result = access_check(dirname(copy), "", W_OK | X_OK);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && result == 0; i++)
+		result = access_check(path, endings[i], R_OK | W_OK);
 	return result;
 }
 
@@ -231,6 +286,8 @@ int twi_files_take(const char *path, struct twi_files *ret)
 		result = kind_check(files.path, &status);
 		result = result == -ENOENT ? 0 : result;
 	}
+	if (result == 0)
+		result = permissions_check(files.path);
 	if (result == 0)
 		result = lock_take(&files);
 	if (result == 0)

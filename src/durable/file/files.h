@@ -31,6 +31,8 @@ struct twi_files {
  *   -ELOOP    the file is a symbolic link
  *   -EMLINK   the file has another hard link
  *   -ENOTSUP  the file is on a network file system
+ *   -EACCES   the process may not read and write the files, or make files in the directory
+ *   -ECHILD   an ancestor of this process had a store open when it forked
  *   -EBUSY    the file is open as a store already
  *   -EINVAL   the path is no regular file
  * or a code of the system.
@@ -40,6 +42,12 @@ int twi_files_take(const char *path, struct twi_files *ret);
 void twi_files_drop(struct twi_files *files);
 /* Drops the lock after a failed open. Removes the lock file if this open has made it. */
 void twi_files_undo(struct twi_files *files);
+
+/*
+ * Takes the lock again, which this process has. Returns false if the process has lost it, and another
+ * process has it now: a thread has opened and closed the lock file.
+ */
+bool twi_files_held(const struct twi_files *files);
 
 /* Makes the entries of the path's directory durable. */
 int twi_files_sync_directory(const char *path);

@@ -349,6 +349,8 @@ static uint64_t file_log_bytes(void *to)
 {
 	struct store *store = to;
 
+	/* The I/O thread calls this once a second. */
+	twi_file_guard(&store->file);
 	return twi_log_bytes(&store->file.database);
 }
 

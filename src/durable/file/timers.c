@@ -395,7 +395,7 @@ static int timer_delete_plain(struct twi_timers *timers, struct tw_durable_id id
 }
 
 /*
- * Ends a timer without a key that lies in the bucket of its id, like most timers. Returns 1 if
+ * Ends a timer that has no key and lies in the bucket of its id, like most timers. Returns 1 if
  * done, 0 if the timer is not of this sort, or an error.
  */
 static int delete_plain(struct twi_timers *timers, struct tw_durable_id id)

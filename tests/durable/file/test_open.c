@@ -290,16 +290,51 @@ Test(open, twice_in_one_process_is_busy, .init = setup, .fini = teardown)
 	check_int(model_open(&second), 0);
 }
 
-/* Opens the store in another process. Returns its code. */
+/*
+ * Another process, which was forked before this one opened a store. For each byte that it gets, it
+ * opens and closes the store, and answers with the code.
+ */
+static int elsewhere_asked[2], elsewhere_answers[2];
+static pid_t elsewhere;
+
+static void elsewhere_live(void)
+{
+	char byte;
+
+	close(elsewhere_asked[1]);
+	while (read(elsewhere_asked[0], &byte, 1) == 1) {
+		int result = model_open(&second);
+
+		model_close(&second, true);
+		if (write(elsewhere_answers[1], &result, sizeof(result)) != sizeof(result))
+			break;
+	}
+	_exit(0);
+}
+
+static void elsewhere_begin(void)
+{
+	check_int(pipe(elsewhere_asked), 0);
+	check_int(pipe(elsewhere_answers), 0);
+	elsewhere = fork();
+	if (elsewhere == 0)
+		elsewhere_live();
+	close(elsewhere_asked[0]);
+}
+
 static int open_elsewhere(void)
 {
-	int status;
-	pid_t child = fork();
+	int result = 0;
 
-	if (child == 0)
-		_exit(-model_open(&second));
-	check_int(waitpid(child, &status, 0), child);
-	return -WEXITSTATUS(status);
+	check_int(write(elsewhere_asked[1], "", 1), 1);
+	check_int(read(elsewhere_answers[0], &result, sizeof(result)), sizeof(result));
+	return result;
+}
+
+static void elsewhere_end(void)
+{
+	close(elsewhere_asked[1]);
+	check_int(waitpid(elsewhere, NULL, 0), elsewhere);
 }
 
 /*
@@ -308,12 +343,14 @@ static int open_elsewhere(void)
  */
 Test(open, in_another_process_is_busy, .init = setup, .fini = teardown)
 {
+	elsewhere_begin();
 	check_int(model_open(&model), 0);
 	check_int(open_elsewhere(), -EBUSY);
 	check_int(model_open(&second), -EBUSY);
 	check_int(open_elsewhere(), -EBUSY);
 	model_close(&model, true);
 	check_int(open_elsewhere(), 0);
+	elsewhere_end();
 }
 
 /* A child that outlives its parent must not keep the parent's lock. */

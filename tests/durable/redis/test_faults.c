@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* The operations of one commit: more than one script can do. */
+/* The operations of one commit. They are too many for a single script. */
 static struct tw_durable_op many[2500];
 
 static void many_make(enum tw_durable_op_type type, uint64_t first)

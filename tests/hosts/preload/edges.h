@@ -20,8 +20,9 @@ int64_t edges_now_ms(void);
 void edges_need(bool condition, const char *what, int64_t number);
 
 /*
- * Ends the program unless the preloaded library handles the timer (`is_ours`), or libuv does.
- * Checks nothing without the library, because then every timer is libuv's own.
+ * Ends the program if the wrong library handles the timer. If `is_ours`, the preloaded library must
+ * handle it, otherwise libuv must. Checks nothing without the preloaded library, because then every
+ * timer is libuv's own.
  */
 void edges_need_ours(const uv_timer_t *timer, bool is_ours);
 

@@ -163,8 +163,9 @@ static void all_left(void)
 }
 
 /*
- * Checks that the finaliser of each cancelled timeout ran once. An end counted the cancel, or the
- * timeout's own schedule cancelled it.
+ * Checks that the finaliser of each cancelled timeout ran once. Also checks the sum of what the two
+ * ends returned. An end must have counted `first`. It need not have counted `second`, which its own
+ * schedule may have cancelled.
  */
 static void ended_once(void)
 {
