@@ -21,10 +21,10 @@
  * cancels again and again, the worker looks only at the last one. So the node's cache line stays in
  * that thread's core.
  *
- * Entries that are used again. If most timeouts are cancelled before the worker comes, the worker
- * promises not to read the lane's entries until it has made a barrier (ring.h). Then a thread that
- * schedules, cancels and schedules again needs only one entry: the last entry still names the node
- * that the thread's stock gives out again.
+ * Entries that are used again. If most entries are repeated, the worker promises not to read the
+ * lane's entries before it has made a barrier (ring.h). Then a thread that schedules, cancels and
+ * schedules again needs only one entry: the last entry still names the node that the thread's stock
+ * gives out again.
  */
 #include "ingress/collect.h"
 
@@ -51,8 +51,6 @@ enum {
 	AHEAD = 16,
 	/* A node's slot entry is prefetched this many entries ahead. */
 	PLACE_AHEAD = 8,
-	/* Entries are used again if fewer than 1/PROMISE_PART of them lead into the wheel. */
-	PROMISE_PART = 8,
 };
 
 static struct twi_node *entry_node(uintptr_t entry)
@@ -129,11 +127,14 @@ static TWI_WORKER_ONLY void place_ask(struct twi_ring_part part)
 struct tally {
 	uint64_t transferred;
 	uint64_t reclaimed;
+	uint64_t repeated; /* entries that name the same node as the next one */
 };
 
 static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring_part part,
 				      struct tally *tally)
 {
+	uint64_t count = twi_ring_part_count(part), looked = 0;
+
 	for (ptrdiff_t ahead = 0; ahead < AHEAD; ahead++)
 		node_ask(part, ahead);
 	for (; part.at != part.end; part.at++) {
@@ -143,11 +144,13 @@ static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring
 		place_ask(part);
 		if (entry_repeated(part.at, part.end, entry))
 			continue;
+		looked++;
 		if ((entry & TWI_ENTRY_CANCELLED) != 0)
 			tally->reclaimed += twi_node_reclaim(worker, entry_node(entry));
 		else
 			tally->transferred += node_transfer(worker, entry_node(entry));
 	}
+	tally->repeated += count - looked;
 }
 
 /*
@@ -186,19 +189,20 @@ static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
 }
 
 /*
- * Promises not to read the entries from `end` on, if most timeouts of the lane are cancelled before
- * they get into the wheel. Then their thread need not push an entry for each (ring.h). The lane must
- * be busy, so that a schedule without a push needs no fence either (E8).
+ * Decides whether the lane's thread may use entries again: it does if, in two large batches, one
+ * after the other, it mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
+ * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is busy.
  */
-static TWI_WORKER_ONLY void promise_make(struct twi_lane *lane, uint64_t end, uint64_t count,
-					 uint64_t transferred)
+static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
 {
-	/* RELAXED: only the worker writes the mark. */
-	if (count >= TWI_RING_BUSY)
-		lane->promises =
-			twi_load_relaxed(&lane->unfenced) && transferred * PROMISE_PART < count;
-	if (lane->promises)
-		twi_ring_promise(&lane->ring_out, end);
+	bool repeats = repeated >= count / 2;
+
+	/* RELAXED, all: only the worker writes the marks, and they publish nothing. */
+	if (count < TWI_RING_BUSY || !twi_load_relaxed(&lane->unfenced))
+		return;
+	if (twi_load_relaxed(&lane->again) != (repeats && lane->repeats))
+		twi_store_relaxed(&lane->again, repeats && lane->repeats);
+	lane->repeats = repeats;
 }
 
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
@@ -208,7 +212,7 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	uint64_t at = twi_ring_taken(&lane->ring_out);
 	uint64_t count = pushed - at, end;
-	struct tally tally = {0, 0};
+	struct tally tally = {0, 0, 0};
 
 	(void)left;
 	if (count > most)
@@ -225,7 +229,10 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	}
 	twi_ring_take(&lane->ring_out, end);
 	lane_busy_check(worker, lane, count);
-	promise_make(lane, end, count, tally.transferred);
+	again_judge(lane, count, tally.repeated);
+	/* RELAXED: only the worker writes the mark. */
+	if (twi_load_relaxed(&lane->again))
+		twi_ring_promise(&lane->ring_out, end);
 	twi_count_add(&worker->transferred_count, tally.transferred);
 	twi_count_add(&worker->reclaimed_count, tally.reclaimed);
 	return count;

@@ -60,8 +60,11 @@ static void open_promise(void)
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
 	world_life(TW_ENGINE_RUNNING);
-	model_as(0, pairs);
-	world_turn();
+	/* Two large batches are needed. */
+	for (int i = 0; i < 2; i++) {
+		model_as(0, pairs);
+		world_turn();
+	}
 	model_as(0, last_pair);
 }
 
