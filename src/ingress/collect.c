@@ -20,6 +20,11 @@
  * Repeated entries. If several entries in a row name the same node, as when a thread schedules and
  * cancels again and again, the worker looks only at the last one. So the node's cache line stays in
  * that thread's core.
+ *
+ * Entries that are used again. If most entries are repeated, the worker promises not to read the
+ * lane's entries before it has made a barrier (ring.h). Then a thread that schedules, cancels and
+ * schedules again needs only one entry: the last entry still names the node that the thread's stock
+ * gives out again.
  */
 #include "ingress/collect.h"
 
@@ -122,11 +127,14 @@ static TWI_WORKER_ONLY void place_ask(struct twi_ring_part part)
 struct tally {
 	uint64_t transferred;
 	uint64_t reclaimed;
+	uint64_t repeated; /* entries that name the same node as the next one */
 };
 
 static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring_part part,
 				      struct tally *tally)
 {
+	uint64_t count = twi_ring_part_count(part), looked = 0;
+
 	for (ptrdiff_t ahead = 0; ahead < AHEAD; ahead++)
 		node_ask(part, ahead);
 	for (; part.at != part.end; part.at++) {
@@ -136,11 +144,13 @@ static TWI_WORKER_ONLY void part_take(struct twi_worker *worker, struct twi_ring
 		place_ask(part);
 		if (entry_repeated(part.at, part.end, entry))
 			continue;
+		looked++;
 		if ((entry & TWI_ENTRY_CANCELLED) != 0)
 			tally->reclaimed += twi_node_reclaim(worker, entry_node(entry));
 		else
 			tally->transferred += node_transfer(worker, entry_node(entry));
 	}
+	tally->repeated += count - looked;
 }
 
 /*
@@ -168,6 +178,33 @@ static TWI_WORKER_ONLY void lane_busy_check(struct twi_worker *worker, struct tw
 		lane_unfence(worker, lane);
 }
 
+/*
+ * If the worker has promised not to read the lane's entries, takes the promise back. Must be called
+ * before the worker reads one.
+ */
+static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
+{
+	if (TWI_UNLIKELY(twi_ring_promise_end(&lane->ring_out)))
+		twi_barrier_force(); /* E163 */
+}
+
+/*
+ * Decides whether the lane's thread may use entries again: it does if, in two large batches, one
+ * after the other, it mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
+ * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is busy.
+ */
+static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
+{
+	bool repeats = repeated >= count / 2;
+
+	/* RELAXED, all: only the worker writes the marks, and they publish nothing. */
+	if (count < TWI_RING_BUSY || !twi_load_relaxed(&lane->unfenced))
+		return;
+	if (twi_load_relaxed(&lane->again) != (repeats && lane->repeats))
+		twi_store_relaxed(&lane->again, repeats && lane->repeats);
+	lane->repeats = repeats;
+}
+
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,
 			  unsigned *left)
 {
@@ -175,13 +212,14 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	uint64_t pushed = twi_ring_pushed(&lane->ring);
 	uint64_t at = twi_ring_taken(&lane->ring_out);
 	uint64_t count = pushed - at, end;
-	struct tally tally = {0, 0};
+	struct tally tally = {0, 0, 0};
 
 	(void)left;
 	if (count > most)
 		count = most;
 	if (count == 0)
 		return 0;
+	promise_end(lane);
 	for (end = at + count; at != end;) {
 		struct twi_ring_part part =
 			twi_ring_part(&lane->arrays, &lane->ring_out.array, at, end);
@@ -191,6 +229,10 @@ uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint
 	}
 	twi_ring_take(&lane->ring_out, end);
 	lane_busy_check(worker, lane, count);
+	again_judge(lane, count, tally.repeated);
+	/* RELAXED: only the worker writes the mark. */
+	if (twi_load_relaxed(&lane->again))
+		twi_ring_promise(&lane->ring_out, end);
 	twi_count_add(&worker->transferred_count, tally.transferred);
 	twi_count_add(&worker->reclaimed_count, tally.reclaimed);
 	return count;

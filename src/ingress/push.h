@@ -68,6 +68,17 @@ static inline bool twi_lane_unfenced(const struct twi_lane *lane)
 }
 
 /*
+ * Returns whether the worker will still read the lane's last entry, and that entry names the node.
+ * Then a timeout of this node needs no push. Must be called after the timeout's state became INIT.
+ */
+static inline bool twi_lane_reads_again(const struct twi_lane *lane, const struct twi_node *node)
+{
+	/* RELAXED: a hint. twi_ring_will_read() looks at the worker's promise. */
+	return TWI_UNLIKELY(twi_load_relaxed(&lane->again)) &&
+	       twi_ring_will_read(&lane->ring, &lane->ring_out, (uintptr_t)node);
+}
+
+/*
  * Makes sure that the worker looks at the lane. Must be called after each push to a lane that may
  * be far, because the worker may have stopped looking at that lane (rest.h).
  */

@@ -15,6 +15,13 @@
  * of push). The consumer reads entries with numbers below `tail`, then raises `head`. After that
  * the places belong to the producer again.
  *
+ * Entries that are used again. The consumer may promise not to read entries from a number on
+ * (`unread`). If the producer's last entry is among them, and names what the producer would push now,
+ * the producer need not push: the consumer will read that entry later. Before the consumer reads an
+ * entry, it takes the promise back, and makes a barrier in all threads. If a producer has seen the
+ * promise, its writes before that look are visible to the consumer after the barrier. If it looks
+ * later, it sees that there is no promise (E163).
+ *
  * Ownership. `tail`, `room` and the list of arrays belong to the producer. `head` and the
  * consumer's position in that list belong to the consumer. The entries from `head` up to `tail`
  * belong to the consumer, all other places to the producer.
@@ -77,6 +84,11 @@ struct twi_ring_arrays {
 
 struct twi_ring_out {
 	_Atomic uint64_t head; /* [worker E20] */
+	/*
+	 * [worker E163] 1 more than the number of the first entry that the consumer promises not to
+	 * read; 0: no promise
+	 */
+	_Atomic uint64_t unread;
 	/* [worker] the array of the last entry taken, or NULL for the first array */
 	struct twi_ring_array *array;
 };
@@ -143,6 +155,8 @@ static inline void twi_ring_extend(struct twi_ring_in *in, struct twi_ring_array
 		twi_store_release(&arrays->first, array);
 	else
 		twi_store_release(&twi_ring_newest(in)->next, array); /* E131 */
+	/* The place before its first entry names nothing (twi_ring_will_read). RELAXED: as above. */
+	twi_store_relaxed(&array->entry[(array->from - 1) & mask], (uintptr_t)0);
 	in->entry = array->entry;
 	in->mask = (uint32_t)mask;
 }
@@ -212,6 +226,47 @@ static inline void twi_ring_push(struct twi_ring_in *in, uintptr_t word, bool un
 
 	twi_ring_put(in->entry, in->mask, tail, word);
 	twi_ring_raise(in, tail + 1, unfenced);
+}
+
+/*
+ * For the producer, which must have an array. Returns whether its last entry names `word`, and the
+ * consumer will read that entry later than all that the producer has written before this call.
+ */
+static inline bool twi_ring_will_read(const struct twi_ring_in *in, const struct twi_ring_out *out,
+				      uintptr_t word)
+{
+	/* RELAXED: only the producer writes this field. */
+	uint64_t tail = twi_load_relaxed(&in->tail);
+
+	/*
+	 * E163: the consumer's barrier orders the writes before the look at its promise, but the
+	 * compiler must not move that look.
+	 */
+	twi_fence_compiler();
+	/* RELAXED, both: the first is the producer's own, and the barrier orders the second. */
+	return twi_load_relaxed(&in->entry[(tail - 1) & in->mask]) == word &&
+	       twi_load_relaxed(&out->unread) - 1 < tail;
+}
+
+/*
+ * For the consumer. Promises not to read the entries from `number` on. RELAXED: the promise
+ * publishes nothing.
+ */
+static inline void twi_ring_promise(struct twi_ring_out *out, uint64_t number)
+{
+	twi_store_relaxed(&out->unread, number + 1);
+}
+
+/*
+ * For the consumer. Takes the promise back. Returns whether there was one. Then the consumer must
+ * make a barrier in all threads before it reads an entry. RELAXED: the barrier orders the store.
+ */
+static inline bool twi_ring_promise_end(struct twi_ring_out *out)
+{
+	if (twi_load_relaxed(&out->unread) == 0)
+		return false;
+	twi_store_relaxed(&out->unread, UINT64_C(0));
+	return true;
 }
 
 /*

@@ -11,7 +11,10 @@
 #ifndef TWI_THREAD_BARRIER_H
 #define TWI_THREAD_BARRIER_H
 
+#include "thread/futex.h"
+
 #include <stdbool.h>
+#include <stdlib.h>
 
 /*
  * Registers the process for the barrier. Returns whether the system has it. Called when the library
@@ -27,5 +30,21 @@ bool twi_barrier_able(void);
 
 /* Makes the barrier, by a system call. If it returns false, nothing is ordered. */
 bool twi_barrier_all(void);
+
+/*
+ * Makes the barrier. If it fails, tries again. If the system forbids it now (a sandbox that began
+ * later), ends the process: threads rely on the barrier and have none of their own.
+ */
+static inline void twi_barrier_force(void)
+{
+	enum { LOOK_AGAIN_NS = 100 * 1000 };
+
+	/* E162: pairs with twi_presence_enter(). E163: pairs with twi_ring_will_read(). */
+	while (!twi_barrier_all()) {
+		if (!twi_barrier_register())
+			abort();
+		twi_futex_rest(LOOK_AGAIN_NS);
+	}
+}
 
 #endif

@@ -5,8 +5,6 @@
 #include "thread/futex.h"
 #include "thread/thread.h"
 
-#include <stdlib.h>
-
 enum {
 	/*
 	 * How soon to look again. A thread stays between set and clear for longer only if it was
@@ -36,21 +34,6 @@ static bool presence_wait(struct twi_presence *presence, int64_t until_ns)
 	return true;
 }
 
-/*
- * Makes the barrier in all threads. If it fails, tries again. If the system forbids it now (a sandbox
- * that began later), the process ends: the marks have no barrier of their own, so no stop could wait
- * for them.
- */
-static void barrier_make(void)
-{
-	/* E162: pairs with the fence in twi_presence_enter(). */
-	while (!twi_barrier_all()) {
-		if (!twi_barrier_register())
-			abort();
-		twi_futex_rest(LOOK_AGAIN_NS);
-	}
-}
-
 bool twi_presences_wait(int64_t until_ns)
 {
 	bool clear = true;
@@ -61,7 +44,7 @@ bool twi_presences_wait(int64_t until_ns)
 	 * E162: the barrier must come after the engine is closed, and before presence_wait() reads
 	 * the marks.
 	 */
-	barrier_make();
+	twi_barrier_force();
 	for (uint32_t lane = 0; lane < TWI_LANE_SHARED && clear; lane++)
 		clear = presence_wait(&presences[lane], until_ns);
 	return clear;

@@ -221,7 +221,8 @@ static inline void twi_node_offer(struct twi_node *node, uint64_t generation,
 {
 	/*
 	 * E21: pairs with the load in node_transfer() (collect.c). A worker that finds INIT must
-	 * also find the fields of this timeout. E70: a forked child must find them, too.
+	 * also find the fields of this timeout. E70: a forked child must find them, too. E163: if no
+	 * push follows, this store alone publishes the timeout.
 	 */
 	twi_store_release(&node->word, twi_word_to(generation, state));
 }

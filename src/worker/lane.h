@@ -44,6 +44,7 @@ struct twi_lane {
 	_Atomic bool known;    /* [producer E15] the lane's bit was set, before the first push */
 	_Atomic bool unfenced; /* [worker E8] pushes need no fence; the mark is never removed */
 	bool joined;           /* [producer] the first push has set the lane up */
+	_Atomic bool again;    /* [worker] the thread may use ring entries again (ring.h); a hint */
 	/* The producers' cache line, used if there is no ring or the ring is full. */
 	TWI_CACHE_ALIGNED struct twi_mpsc_in ingress;
 	struct twi_mpsc_in cancelled;
@@ -57,6 +58,7 @@ struct twi_lane {
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
 	bool links_first; /* [worker] the next batch reads the link queues before the ring */
+	bool repeats;     /* [worker] most entries of the last large batch were repeated */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==
