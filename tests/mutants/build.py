@@ -22,8 +22,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 HERE = Path(__file__).resolve().parent
 ORDERS = HERE / "orders.h"
 COVER = HERE / "cover.c"
-# A test that waits for an event gives up before the whole program is ended.
-PATIENCE = "-DPATIENCE_NS=(6*NS_PER_S)"
+# A test that waits for an event gives up before TESTS_ALARM_S ends it (checks.py: after 5 s at the earliest). So an
+# assertion fails, and the mutant does not count as a hang.
+PATIENCE = "-DPATIENCE_NS=(4*NS_PER_S)"
 # Folders of the companion libraries, which the checks do not link.
 BESIDE = {"durable", "hosts"}
 
@@ -61,7 +62,9 @@ def hash_of(*parts):
 
 
 class Users:
-    """Finds the files that a change of one file affects: those that include it and name one of its functions."""
+    """Finds the files that a change of one file affects: the file itself, and those that include it. Of the files that
+    include a header, only those count that name one of its functions.
+    """
 
     def __init__(self, root, inline_calls):
         self.root = root
@@ -90,7 +93,7 @@ class Users:
     def of(self, mutant, files):
         path = self.root / mutant.path
         if path.suffix == ".c":
-            return [file for file in files if file == path]
+            return [f for f in files if f == path or path in self.includes(f)]
         names = {mutant.function}
         while True:
             more = {name for name, words in self.inline_calls.items() if words & names} - names
@@ -192,7 +195,7 @@ class Flavour:
         """
         texts = {}
         for file in users.of(mutant, self.files):
-            given = folder / mutant.path if mutant.path.endswith(".c") else file
+            given = folder / mutant.path if file == self.root / mutant.path else file
             texts[file] = self.text_of(given, "-include", ORDERS, f"-I{folder / 'src'}")
         return texts
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Presences (thread/presence.h): which threads have a mark, that each quick call clears the mark,
- * and that stop waits for marks. This program replaces the system's barrier by a function that can
- * fail.
+ * and that stop waits for marks. Stop also waits for sections and pins, and must keep its limit with
+ * each of them. This program replaces the system's barrier by a function that can fail.
  *
  * Seen to fail with these defects:
  * - twi_worker_finish() does not wait for presences;
@@ -12,16 +12,20 @@
  * - a forked child keeps the marks of threads that it does not have;
  * - twi_thread_release(), or a fork, leaves the thread its mark; the mark of an ending thread stays
  *   set;
- * - a loop's stop waits for presences, or for a grace period, beyond its limit;
- * - stop tries a forbidden barrier again and again.
+ * - a loop's stop waits for presences, for a grace period or for pins beyond its limit, returns 0
+ *   although its time is up, or looks at more marks or pins than there are;
+ * - stop tries a forbidden barrier again and again, or does not rest between two tries.
  */
 #include "check.h"
 #include "child.h"
 #include "fixture.h"
 #include "probe.h"
+#include "slowdown.h"
 
+#include "engine/engine.h"
 #include "thread/barrier.h"
 #include "thread/fork.h"
+#include "thread/pin.h"
 #include "thread/presence.h"
 #include "thread/rcu.h"
 #include "thread/thread.h"
@@ -35,10 +39,20 @@
 #include <tickwheel.h>
 #include <unistd.h>
 
-enum { STILL_MS = 50, FAILED_BARRIERS = 3 };
+enum {
+	STILL_MS = 50,
+	/* A guest that the test does not let go in time leaves by itself. So a stop that ignores its
+	 * limit returns too late, instead of never. */
+	OVERSTAY_MS = 3000,
+	FAILED_BARRIERS = 20,
+	/* Half of the time that stop rests before it tries a barrier again. */
+	REST_LEAST_NS = 50000,
+};
 
 static atomic_bool unable, forbidden;
 static atomic_int failures_left, barriers;
+/* When the first barrier failed, and when the latest one did. */
+static _Atomic int64_t first_failure_ns, last_failure_ns;
 
 bool twi_barrier_able(void)
 {
@@ -66,7 +80,9 @@ bool twi_barrier_all(void)
 	if (atomic_load(&forbidden))
 		return false;
 	if (atomic_load(&failures_left) > 0) {
-		atomic_fetch_sub(&failures_left, 1);
+		if (atomic_fetch_sub(&failures_left, 1) == FAILED_BARRIERS)
+			atomic_store(&first_failure_ns, monotonic_ns());
+		atomic_store(&last_failure_ns, monotonic_ns());
 		return false;
 	}
 	if (!atomic_exchange(&registered, true))
@@ -132,35 +148,55 @@ Test(presence, each_quick_call_clears_the_mark)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
+/* How a guest keeps engines in memory: by its mark, by an RCU section, or by a pin on one engine. */
+enum guest_way { BY_MARK, BY_SECTION, BY_PIN };
+
 /*
- * A thread that sets its mark, and clears it when the test lets it end. `section`: enters an RCU
- * section instead. `leaves`: ends at once, and does not clear the mark.
+ * A thread that does not let stop finish until the test lets the thread end. `leaves`: ends at once,
+ * and does not clear its mark.
  */
 struct guest {
 	pthread_t thread;
-	bool section, leaves;
+	enum guest_way way;
+	struct tw_engine *engine; /* the engine to pin */
+	bool leaves;
 	atomic_bool inside, may_leave;
 	struct twi_presence *mark;
 };
 
+static void guest_enter(const struct guest *guest)
+{
+	if (guest->way == BY_SECTION)
+		twi_rcu_enter();
+	else if (guest->way == BY_PIN)
+		twi_pin_set(twi_thread()->pin, &guest->engine->worker);
+	else
+		twi_presence_enter(guest->mark);
+}
+
+static void guest_leave(const struct guest *guest)
+{
+	if (guest->way == BY_SECTION)
+		twi_rcu_leave();
+	else if (guest->way == BY_PIN)
+		twi_pin_clear(twi_thread()->pin);
+	else
+		twi_presence_leave(guest->mark);
+}
+
 static void *be_present(void *argument)
 {
 	struct guest *guest = argument;
+	int64_t until_ns = monotonic_ns() + OVERSTAY_MS * slowdown() * NS_PER_MS;
 
 	guest->mark = twi_thread()->presence;
-	if (guest->section)
-		twi_rcu_enter();
-	else
-		twi_presence_enter(guest->mark);
+	guest_enter(guest);
 	atomic_store(&guest->inside, true);
 	if (guest->leaves)
 		return NULL;
-	while (!atomic_load(&guest->may_leave))
+	while (!atomic_load(&guest->may_leave) && monotonic_ns() < until_ns)
 		sleep_ns(NS_PER_MS);
-	if (guest->section)
-		twi_rcu_leave();
-	else
-		twi_presence_leave(guest->mark);
+	guest_leave(guest);
 	return NULL;
 }
 
@@ -191,17 +227,24 @@ Test(presence, stop_waits_for_a_thread_inside)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* The caller finishes a loop's engine itself, so it makes the waits. */
-static void loop_stop_keeps_its_limit(bool section)
+static struct tw_engine *loop_open(void)
 {
 	struct tw_options options;
 	struct tw_engine *engine;
-	struct guest guest = {.section = section};
 
 	check_int(tw_options_init(&options, sizeof options), 0);
 	options.flags |= TW_ENGINE_LOOP;
 	engine = real_engine_open(&options);
 	check_int(tw_engine_start(engine), 0);
+	return engine;
+}
+
+/* The caller finishes a loop's engine itself, so it makes the waits. */
+static void loop_stop_keeps_its_limit(enum guest_way way)
+{
+	struct tw_engine *engine = loop_open();
+	struct guest guest = {.way = way, .engine = engine};
+
 	guest_begin(&guest);
 	check_int(tw_engine_stop(engine, NULL, NULL, STILL_MS * NS_PER_MS), -ETIMEDOUT);
 	check_int(tw_engine_stop(engine, NULL, NULL, 0), -ETIMEDOUT);
@@ -213,12 +256,26 @@ static void loop_stop_keeps_its_limit(bool section)
 
 Test(presence, stop_of_a_loop_returns_in_time_if_a_thread_is_inside)
 {
-	loop_stop_keeps_its_limit(false);
+	loop_stop_keeps_its_limit(BY_MARK);
 }
 
 Test(presence, stop_of_a_loop_returns_in_time_if_a_section_is_open)
 {
-	loop_stop_keeps_its_limit(true);
+	loop_stop_keeps_its_limit(BY_SECTION);
+}
+
+Test(presence, stop_of_a_loop_returns_in_time_if_the_engine_is_pinned)
+{
+	loop_stop_keeps_its_limit(BY_PIN);
+}
+
+/* Nothing is in the way of this stop, so it needs none of its time. */
+Test(presence, stop_of_a_loop_ends_although_its_limit_is_over)
+{
+	struct tw_engine *engine = loop_open();
+
+	check_int(tw_engine_stop(engine, NULL, NULL, 0), 0);
+	check_int(tw_engine_destroy(engine), 0);
 }
 
 static void on_abort(int signal_number)
@@ -267,6 +324,8 @@ Test(presence, stop_repeats_a_barrier_that_failed)
 	check_int(atomic_load(&failures_left), 0);
 	/* Each of stop's two waits for presences needs a barrier that succeeds. */
 	check_at_least(atomic_load(&barriers), FAILED_BARRIERS + 2);
+	check_at_least(atomic_load(&last_failure_ns) - atomic_load(&first_failure_ns),
+		       (FAILED_BARRIERS - 1) * REST_LEAST_NS);
 	check_int(tw_engine_destroy(engine), 0);
 }
 

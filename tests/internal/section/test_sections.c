@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The library's read-side sections: a grace period waits for the sections that began before it, and
- * for no others; each thread gives its reader back.
+ * for no others, and gives up at its limit; each thread gives its reader back.
  *
  * Seen to fail with these defects: a grace period does not wait (waits_for_an_open_section,
  * waits_for_a_section_without_a_reader); it waits until a thread is in no section, instead of until
  * it has left the one that it was in (a_later_section_does_not_hold_it); all sections without a
  * reader count in one word (a_later_section_without_a_reader_does_not_hold_it); an exiting thread
  * keeps its reader (readers_are_used_again); a child keeps the readers of the parent's threads
- * (a_child_waits_for_its_own_threads_only); tw_reschedule leaves a section open.
+ * (a_child_waits_for_its_own_threads_only); a grace period waits beyond its limit, or says that it
+ * has ended although a section is open, or does not end although none is
+ * (a_grace_period_gives_up_at_its_limit); tw_reschedule leaves a section open.
  */
 #include "asleep.h"
 #include "child.h"
 #include "heir_threads.h"
 #include "probe.h"
 
+#include "thread/futex.h"
 #include "thread/rcu.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <time.h>
 
-enum { CROWD = 100 }; /* more threads than the first block has readers */
+enum {
+	CROWD = 100, /* more threads than the first block has readers */
+	LIMIT_MS = 20,
+};
 
 static sem_t inside, leave;
 static asleep_thread waiting;
@@ -118,10 +125,20 @@ static void threads_begin(pthread_t thread[2], void *(*section)(void *))
 	check_int(pthread_tryjoin_np(thread[1], NULL), EBUSY);
 }
 
+/* Joins a thread whose grace period must end now. */
+static void waiter_join(pthread_t waiter)
+{
+	struct timespec until;
+
+	check_int(clock_gettime(CLOCK_REALTIME, &until), 0);
+	until.tv_sec += PATIENCE_NS / NS_PER_S;
+	check_int(pthread_timedjoin_np(waiter, NULL, &until), 0);
+}
+
 static void threads_end(const pthread_t thread[2])
 {
 	sem_post(&leave);
-	check_int(pthread_join(thread[1], NULL), 0);
+	waiter_join(thread[1]);
 	check_int(pthread_join(thread[0], NULL), 0);
 }
 
@@ -160,7 +177,7 @@ Test(sections, a_later_section_does_not_hold_it)
 	threads_begin(thread, two_sections_main);
 	sem_post(&leave);
 	sem_await(&inside);
-	check_int(pthread_join(thread[1], NULL), 0);
+	waiter_join(thread[1]);
 	sem_post(&leave);
 	check_int(pthread_join(thread[0], NULL), 0);
 }
@@ -182,6 +199,49 @@ Test(sections, a_later_section_without_a_reader_does_not_hold_it)
 	sem_post(&leave_later);
 	check_int(pthread_join(later, NULL), 0);
 	twi_rcu_synchronize();
+}
+
+static void *limited_main(void *arg)
+{
+	*(bool *)arg = twi_rcu_synchronize_until(twi_until_ns(LIMIT_MS * NS_PER_MS));
+	return NULL;
+}
+
+static bool ends_at_its_limit(void)
+{
+	pthread_t waiter;
+	bool ended;
+
+	check_int(pthread_create(&waiter, NULL, limited_main, &ended), 0);
+	waiter_join(waiter);
+	return ended;
+}
+
+/*
+ * The second grace period finds a section without a reader in the word in which no section begins
+ * any more.
+ */
+static void gives_up(void *(*section)(void *))
+{
+	pthread_t thread;
+
+	semaphores_init();
+	check_int(pthread_create(&thread, NULL, section, NULL), 0);
+	sem_await(&inside);
+	check_true(!ends_at_its_limit());
+	check_true(!ends_at_its_limit());
+	sem_post(&leave);
+	check_int(pthread_join(thread, NULL), 0);
+	check_true(ends_at_its_limit());
+}
+
+Test(sections, a_grace_period_gives_up_at_its_limit)
+{
+	gives_up(section_main);
+	if (!LAST_ROUND_RUNS)
+		return;
+	check_int(pthread_key_create(&late_key, late_exit), 0);
+	gives_up(late_main);
 }
 
 static void *reader_main(void *arg)

@@ -15,7 +15,8 @@
  * - twi_worker_finish() does not wait for presences after it sets `sweeping`, or before it stores
  *   STOPPED;
  * - the quick paths clear the mark before the push, or before the count of the cancel;
- * - lane_report() clears the mark before it enters its section.
+ * - lane_report() clears the mark before it enters its section;
+ * - all_end() goes on although its first waits have run out of time.
  *
  * Within their bounds, these harnesses do not find this defect, which takes three preemptions:
  * twi_worker_finish() waits for its second grace period before it waits for presences.
@@ -24,6 +25,7 @@
 
 #include "thread/futex.h"
 #include "thread/presence.h"
+#include "turn/finish.h"
 
 #include <errno.h>
 
@@ -109,6 +111,24 @@ static void both_kept(void)
 	one_kept();
 }
 
+/*
+ * Finishes the engine, as a stop does that can make no thread. The first try has no time left, so
+ * it may give up at each of its waits.
+ */
+static void finish_in_two_tries(void)
+{
+	world.worker->on_unexpired = probe_hand_back;
+	twi_store_relaxed(&world.worker->state, (uint32_t)TW_ENGINE_STOPPING);
+	if (!twi_worker_finish(world.worker, 0))
+		MODEL_CHECK(twi_worker_finish(world.worker, INT64_MAX));
+}
+
+static void open_without_worker(void)
+{
+	open_worker();
+	world_life(TW_ENGINE_RUNNING);
+}
+
 static void schedule_pending(void)
 {
 	MODEL_CHECK(tw_schedule(world.engine, TW_NEVER, &bare_kind, &one, &one.handle) == 0);
@@ -188,6 +208,9 @@ static void attach_and_schedule_two(void)
 MODEL_HARNESS(presence_schedule, .proves = "a quick schedule against stop: accepted is handed back",
 	      .setup = open_worker, .thread = {schedule_one, stop}, .worker = world_work,
 	      .finish = one_kept, .preemptions = 2, .weak = 1, .random_runs = 500);
+MODEL_HARNESS(presence_limit, .proves = "a quick schedule against a finisher that tries twice",
+	      .setup = open_without_worker, .thread = {schedule_one, finish_in_two_tries},
+	      .finish = one_kept, .preemptions = 2, .weak = 0, .random_runs = 500);
 MODEL_HARNESS(presence_cancel, .proves = "a quick cancel against stop and destroy",
 	      .setup = open_pending, .thread = {cancel_one, stop_and_destroy}, .worker = world_work,
 	      .finish = one_ended, .preemptions = 2, .weak = 1, .random_runs = 500);

@@ -2,7 +2,8 @@
 /*
  * A thread asks the worker for a snapshot, while the worker turns, another thread asks too, and a
  * thread stops the engine (E71). The call must always return: with a complete answer, or with an
- * error after which no thread writes to the caller's memory.
+ * error after which no thread writes to the caller's memory. In loop mode a poll must answer before
+ * it runs timeouts, so that the answer shows those that are due.
  *
  * Seen to fail with these defects:
  * - the request (`worker->snapshot`) is published, taken or answered relaxed;
@@ -11,7 +12,8 @@
  *   ticket;
  * - a thread that gives up does not withdraw its request;
  * - a thread that gives up does not wait for an answer that the worker has begun;
- * - a thread waits until another thread has its answer, and is not notified.
+ * - a thread waits until another thread has its answer, and is not notified;
+ * - a poll does not answer, or answers after its turn.
  */
 #include "turn/snapshot.h"
 #include "thread/futex.h"
@@ -92,6 +94,37 @@ static void serve_late(void)
 	world.worker->self->worker = NULL;
 }
 
+static void own_with_due(void)
+{
+	MODEL_CHECK(tw_loop_enter(world.engine) == 0);
+	world_schedule(&one, &probe_kind, WORLD_DUE_NS);
+}
+
+/* Opens a loop. Its owner, the second thread, has a timeout that is due. */
+static void open_loop(void)
+{
+	struct tw_options options = world_options();
+
+	options.flags = TW_ENGINE_LOOP;
+	world_open(&options);
+	world_threads(2, WORLD_STOCK_FILLED);
+	world.has_worker = true;
+	model_as(1, own_with_due);
+}
+
+static void ask_before_the_run(void)
+{
+	MODEL_CHECK(look(INT64_MAX, 1) == 0);
+}
+
+/* Polls when the other thread waits for its answer. */
+static void poll_when_asked(void)
+{
+	model_wait_idle();
+	MODEL_CHECK(tw_engine_poll(world.engine, 0) == 1);
+	MODEL_CHECK(tw_loop_exit(world.engine) == 0);
+}
+
 static void ask_at_the_end(void)
 {
 	int error = look(INT64_MAX, 0);
@@ -120,6 +153,9 @@ MODEL_HARNESS(snapshot_vain,
 	      .proves = "a request that gave up writes no memory, and others can ask",
 	      .setup = open_running, .thread = {ask_in_vain, ask_patiently, serve_late},
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
+MODEL_HARNESS(snapshot_loop, .proves = "a poll answers a request before it runs timeouts",
+	      .setup = open_loop, .thread = {ask_before_the_run, poll_when_asked},
+	      .finish = close_it, .preemptions = 2, .weak = 1, .random_runs = 100);
 MODEL_HARNESS(snapshot_stop, .proves = "a request for a snapshot returns, whatever stop does",
 	      .setup = open_starting, .thread = {ask_at_the_end, stop}, .worker = world_work,
 	      .finish = close_it, .preemptions = 1, .weak = 1, .random_runs = 1000);
