@@ -196,12 +196,14 @@ static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
 static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
 {
 	bool repeats = repeated >= count / 2;
+	bool again = repeats && lane->repeats;
 
-	/* RELAXED, all: only the worker writes the marks, and they publish nothing. */
+	/* RELAXED: only the worker writes the mark. */
 	if (count < TWI_RING_BUSY || !twi_load_relaxed(&lane->unfenced))
 		return;
-	if (twi_load_relaxed(&lane->again) != (repeats && lane->repeats))
-		twi_store_relaxed(&lane->again, repeats && lane->repeats);
+	/* RELAXED, both: only the worker writes the hint, which publishes nothing. */
+	if (twi_load_relaxed(&lane->again) != again)
+		twi_store_relaxed(&lane->again, again);
 	lane->repeats = repeats;
 }
 
