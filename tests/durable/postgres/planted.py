@@ -95,5 +95,5 @@ def server():
 
 
 if __name__ == "__main__":
-    tests = ("bench_postgres.c", "test_locks.c", "test_looks.c", "test_upgrade.c", "test_within.c")
+    tests = ("bench_postgres.c", "bench_upgrade.c", "test_locks.c", "test_looks.c", "test_upgrade.c", "test_upgrade_runs.c", "test_within.c")
     sys.exit(main(Postgres("postgres", ["libpq"], tests, "TICKWHEEL_POSTGRES"), PLANTED, server))
