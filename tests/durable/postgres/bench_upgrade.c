@@ -159,30 +159,49 @@ void upgrade_done(void)
 	clock_stop();
 }
 
-void upgrade_text(struct text *text, char **ret_last)
+void upgrade_text(struct text *text)
 {
 	text->bytes = 0;
 	check_int(tw_durable_postgres_upgrade_sql(bench_postgres.schema, 1, text_add, text), 0);
-	*ret_last = strstr(text->at, "BEGIN ISOLATION LEVEL");
-	cr_assert(*ret_last != NULL);
-	*strstr(*ret_last, "COMMIT;") = '\0';
+}
+
+char *step_4(struct text *text)
+{
+	char *step = strstr(text->at, "-- Step 4");
+
+	cr_assert(step != NULL);
+	step[-1] = '\0';
+	*strstr(step, "COMMIT;") = '\0';
+	return step;
+}
+
+void text_run(PGconn *connection, char *text, char ret_state[6])
+{
+	ret_state[0] = '\0';
+	for (char *next; text != NULL && ret_state[0] == '\0'; text = next) {
+		PGresult *result;
+		const char *state;
+
+		next = strstr(text + 1, "-- Step ");
+		if (next != NULL)
+			next[-1] = '\0';
+		result = PQexec(connection, text);
+		state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+		snprintf(ret_state, 6, "%s", state == NULL ? "" : state);
+		PQclear(result);
+	}
+	if (PQtransactionStatus(connection) != PQTRANS_IDLE)
+		PQclear(PQexec(connection, "ROLLBACK"));
 }
 
 void upgrade_prepare(PGconn *connection, struct text *text, char **ret_last)
 {
-	upgrade_text(text, ret_last);
-	for (char *step = strstr(text->at, "-- Step "), *next; step < *ret_last; step = next) {
-		PGresult *result;
+	char state[6];
 
-		next = strstr(step + 1, "-- Step ");
-		if (next == NULL)
-			break;
-		next[-1] = '\0';
-		result = PQexec(connection, step);
-		cr_assert(PQresultStatus(result) == PGRES_COMMAND_OK, "%s",
-			  PQerrorMessage(connection));
-		PQclear(result);
-	}
+	upgrade_text(text);
+	*ret_last = step_4(text);
+	text_run(connection, text->at, state);
+	cr_assert(state[0] == '\0', "%s", PQerrorMessage(connection));
 }
 
 void good(PGconn *connection, const char *text)

@@ -56,10 +56,16 @@ void clock_stop(void);
 /* Upgrades, and stops the clock. */
 void upgrade_done(void);
 
-/* Reads the text of the upgrade. *ret_last is its last step, without the COMMIT. */
-void upgrade_text(struct text *text, char **ret_last);
+/* Reads the text of the upgrade. */
+void upgrade_text(struct text *text);
 
-/* Runs the steps before the last one, one by one. */
+/* Cuts step 4, without its COMMIT, off the text. */
+char *step_4(struct text *text);
+
+/* Runs a text of the upgrade step by step, until one fails. *ret_state: its SQL state. */
+void text_run(PGconn *connection, char *text, char ret_state[6]);
+
+/* Runs the text up to step 4, which *ret_last then is, without its COMMIT. */
 void upgrade_prepare(PGconn *connection, struct text *text, char **ret_last);
 
 /* Runs SQL that must succeed, and returns no rows. */

@@ -125,6 +125,35 @@ Test(upgrade, an_old_claim_that_waits_is_sent_again, .init = scene_make, .fini =
 	check_int(old_claim(4), 4);
 }
 
+/* A transaction with REPEATABLE READ does not see the new columns in pg_attribute. */
+Test(upgrade, an_old_claim_with_an_old_snapshot_is_sent_again, .init = scene_make,
+     .fini = scene_end, .timeout = 120)
+{
+	char state[6], sql[200];
+
+	old_do("SET default_transaction_isolation = 'repeatable read'", NULL);
+	snprintf(sql, sizeof sql,
+		 "SELECT " COLUMNS " FROM @.claim(%lld, 5, 5000000000, '{1,2}', 4)", old.session);
+	during_upgrade(sql, "session", state);
+	check_true(strcmp(state, "40001") == 0);
+	check_int(old_claim(4), 4);
+}
+
+/* The function waits after it has begun, so the body of version 1 goes on after the upgrade. */
+Test(upgrade, an_old_session_that_begins_meanwhile_has_version_1, .init = scene_make,
+     .fini = scene_end, .timeout = 120)
+{
+	char state[6];
+
+	during_upgrade("SELECT @.session_begin(10000000000, 'late')", "meta", state);
+	check_true(strcmp(state, "") == 0);
+	old.session = bench_sql("SELECT id FROM @.session WHERE name = 'late' AND version = 1 "
+				"AND pid = 0");
+	check_int(old_claim(2), 2);
+	check_int(old_start(1), 0);
+	check_true(old_finish(1, old.session));
+}
+
 /*
  * The first claim of a connection waits while it reads the columns. After the wait it reads the new
  * columns.
