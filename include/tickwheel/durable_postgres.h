@@ -118,7 +118,8 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  * for the upgrade for about a second at most. If one of them ends, it must start again with this
  * version. An upgrade needs the role that owns the schema, and a connection that is direct or
  * through a pooler in session mode. The upgrade waits until all transactions of the database that
- * began before it have ended.
+ * began before it have ended. If it fails, all processes go on as before. An index `timer_next` may
+ * remain, which the next try removes.
  *
  * Units: none.
  * Threads: any, but only one at a time for each connection.
@@ -129,8 +130,8 @@ TW_BESIDE_API int tw_durable_store_postgres(const struct tw_durable_postgres_opt
  *   on the database is not permitted, or the role does not own the schema); -ENOTSUP (the schema
  *   has a later version, which does not serve this library); -EUCLEAN (there is a schema of this
  *   name, which the library has not made); -EAGAIN (transactions have held the tables for a
- *   minute, or the server ended a statement; the schema is as it was, call again); -ENOMEM,
- *   -ECONNRESET, -EROFS, -ENOSPC, -EIO.
+ *   minute, or the server ended a statement; call again); -ENOMEM, -ECONNRESET, -EROFS, -ENOSPC,
+ *   -EIO.
  * Since: 0.1.0.
  */
 TW_BESIDE_API int tw_durable_postgres_migrate(struct pg_conn *connection, const char *schema);
@@ -156,7 +157,9 @@ TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgre
 /**
  * Writes the SQL text that upgrades a schema from an earlier version. It does the same as
  * tw_durable_postgres_migrate. The text must not run in a transaction: it has its own. Run it with
- * `psql -v ON_ERROR_STOP=1`. If it fails, the schema is as it was, and the text can be run again.
+ * `psql -v ON_ERROR_STOP=1`. It needs such a role and such a connection. It fails at once if the
+ * schema has another version (TW002), or if another upgrade is under way (55P03). If it fails, end
+ * the connection, which may have the lock of the upgrade. The text can be run again.
  *
  * Units: `version`, the number in the column `version` of the table `meta`; `bytes`, of a part of
  *   the text.

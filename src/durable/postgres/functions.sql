@@ -21,7 +21,7 @@ DECLARE
 	s bigint;
 BEGIN
 	UPDATE @schema@.meta SET session = greatest(session + 1, @schema@.now_ns() / 1000) RETURNING session INTO s;
-	INSERT INTO @schema@.session (id, name, version) VALUES (s, called, knows);
+	INSERT INTO @schema@.session (id, pid, name, version) VALUES (s, pg_backend_pid(), called, knows);
 	INSERT INTO @schema@.beat (session, expires) VALUES (s, @schema@.now_ns() + lasts);
 	RETURN s;
 END $$;

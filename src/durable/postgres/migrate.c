@@ -10,8 +10,13 @@
 #include <tickwheel/durable_postgres.h>
 #include <time.h>
 
-/* The key of the server's lock: one process at a time makes or upgrades a schema. */
-#define LOCK "8390876205174681446"
+/*
+ * The keys of the server's locks: one process at a time makes a schema, and one upgrades a schema.
+ * Those that make a schema, also of version 1, wait for their lock inside a statement. An upgrade
+ * waits for the statements of the database. So it must not have their lock.
+ */
+#define LOCK_MAKE "8390876205174681446"
+#define LOCK_UPGRADE "8390876205174681447" /* also in upgrade_1.sql */
 
 static void line_write(const char *line, const char *schema, tw_durable_postgres_write *write,
 		       void *context)
@@ -118,7 +123,7 @@ static int schema_make(PGconn *connection, const char *schema)
 {
 	struct script script = {.at = NULL};
 
-	script_adds(&script, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK ");");
+	script_adds(&script, "BEGIN; SELECT pg_advisory_xact_lock(" LOCK_MAKE ");");
 	all_write(schema, script_add, &script);
 	script_adds(&script, "COMMIT;");
 	return script_run(&script, connection);
@@ -142,7 +147,10 @@ static const char *const *step_end(const char *const *line)
 	return line;
 }
 
-/* Runs each step by itself, because some of them cannot be in a transaction. */
+/*
+ * Runs each step by itself, because some of them cannot be in a transaction. The last step releases
+ * the lock of the upgrade.
+ */
 static int steps_run(PGconn *connection, const char *schema)
 {
 	const char *const *step = step_end(twi_postgres_upgrade_1), *const * next;
@@ -163,15 +171,16 @@ static int steps_run(PGconn *connection, const char *schema)
  * schema still has version 1, and the call can be repeated.
  *
  * The lock belongs to the connection, not to a transaction, because CREATE INDEX CONCURRENTLY
- * cannot run inside a transaction. That statement waits for all other statements of the server. So
- * no process may wait for the lock inside a statement: the two processes would wait for each other.
+ * cannot run inside a transaction. That statement waits for the other statements of the database.
+ * So no process may wait for the lock inside a statement: the two processes would wait for each
+ * other.
  */
 static int upgrade(PGconn *connection, const char *schema)
 {
 	static const struct timespec pause = {.tv_nsec = 100000000};
 	int version = 1, error = 0;
 
-	while (!truth_ask(connection, "SELECT pg_try_advisory_lock(" LOCK ")")) {
+	while (!truth_ask(connection, "SELECT pg_try_advisory_lock(" LOCK_UPGRADE ")")) {
 		error = twi_postgres_schema_version(connection, schema, TWI_POSTGRES_NEVER,
 						    &version);
 		if (error != 0 || version != 1)
@@ -179,9 +188,12 @@ static int upgrade(PGconn *connection, const char *schema)
 		(void)nanosleep(&pause, NULL);
 	}
 	error = twi_postgres_schema_version(connection, schema, TWI_POSTGRES_NEVER, &version);
-	if (error == 0 && version == 1)
+	if (error == 0 && version == 1) {
 		error = steps_run(connection, schema);
-	(void)truth_ask(connection, "SELECT pg_advisory_unlock(" LOCK ")");
+		if (error == 0)
+			return 0;
+	}
+	(void)truth_ask(connection, "SELECT pg_advisory_unlock(" LOCK_UPGRADE ")");
 	return error;
 }
 

@@ -26,9 +26,11 @@ CREATE TABLE @schema@.session (
 	batch bigint NOT NULL DEFAULT 0,
 	claim boolean NOT NULL DEFAULT false, -- the batch was a claim
 	outcomes bytea NOT NULL DEFAULT '', -- of the batch: only the unusual ones
-	pid integer NOT NULL DEFAULT pg_backend_pid(),
+	-- The defaults of `pid` and `version` are for version 1: its function session_begin, which does not know these columns,
+	-- may still run just after an upgrade.
+	pid integer NOT NULL DEFAULT 0, -- of the connection's server process
 	name text NOT NULL,
-	version integer NOT NULL, -- the version of the schema that its library knows
+	version integer NOT NULL DEFAULT 1, -- the version of the schema that its library knows
 	-- The key includes the batch, so that a batch finds the latest version of the row at once, even if an old
 	-- snapshot keeps all earlier versions.
 	PRIMARY KEY (id, batch)

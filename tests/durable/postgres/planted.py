@@ -42,14 +42,32 @@ PLANTED = [
     ("outcomes that read all versions of their session", "functions.sql", " AND batch = (SELECT x.batch FROM @schema@.session x WHERE x.id = s ORDER BY x.batch DESC LIMIT 1);",
      " AND length(name) < 100;"),
     ("a claim that reads all far timers", "functions.sql", "x.due >= low AND x.due <= until", "x.due >= low AND x.due <= @schema@.now_ns() + ahead"),
-    ("an upgrade that ends the processes that claim meanwhile", "upgrade_1.sql", "AND attname = 'fence') THEN", "AND attname = 'absent') THEN"),
+    ("an upgrade that ends the processes that claim meanwhile", "upgrade_1.sql", "IF to_regprocedure('@schema@.session_begin(bigint, text, integer)') IS NOT NULL THEN",
+     "IF false THEN"),
+    ("an upgrade that ends the processes that claim with an old snapshot meanwhile", "upgrade_1.sql",
+     "IF to_regprocedure('@schema@.session_begin(bigint, text, integer)') IS NOT NULL THEN",
+     "IF EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = '@schema@.timer'::regclass AND attname = 'fence') THEN"),
+    ("an upgrade that ends the processes that begin a session meanwhile", "upgrade_1.sql", "ALTER COLUMN version SET DEFAULT 1,",
+     "ALTER COLUMN version DROP DEFAULT,"),
+    ("an upgrade that takes a late session of version 1 for one with a pid", "upgrade_1.sql", "ALTER COLUMN pid SET DEFAULT 0,",
+     "ALTER COLUMN pid SET DEFAULT pg_backend_pid(),"),
+    ("an upgrade whose new functions are closed", "upgrade_1.sql", "EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', made, who);", "NULL;"),
+    ("an upgrade whose new functions are open to all", "upgrade_1.sql", "EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', made);", "NULL;"),
+    ("an upgrade that closes functions by default", "upgrade_1.sql", "aclexplode(coalesce(proacl, acldefault('f', proowner)))", "aclexplode(proacl)"),
+    ("an upgrade that waits for an autovacuum", "upgrade_1.sql", "IN SHARE UPDATE EXCLUSIVE MODE;", "IN ACCESS SHARE MODE;"),
+    ("an upgrade that those who make a schema wait for", "migrate.c", "pg_try_advisory_lock(\" LOCK_UPGRADE \")", "pg_try_advisory_lock(\" LOCK_MAKE \")"),
+    ("an upgrade that keeps its lock", "upgrade_1.sql", "BEGIN\n	PERFORM pg_advisory_unlock(8390876205174681447);", "BEGIN\n	NULL;"),
+    ("an upgrade that fails and keeps its lock", "migrate.c", "	(void)truth_ask(connection, \"SELECT pg_advisory_unlock(", "	(void)(\"SELECT pg_advisory_unlock("),
+    ("two texts of an upgrade at once", "upgrade_1.sql", "IF NOT pg_try_advisory_lock(8390876205174681447) THEN", "IF false THEN"),
+    ("a text that looks at the version last", "upgrade_1.sql", "WHERE version = 1) THEN\n		PERFORM", "WHERE version > 0) THEN\n		PERFORM"),
+    ("a text that is refused and keeps its lock", "upgrade_1.sql", "THEN\n		PERFORM pg_advisory_unlock(8390876205174681447);", "THEN"),
     ("an upgrade that holds processes up", "upgrade_1.sql", "SET LOCAL lock_timeout = 500;", "SET LOCAL lock_timeout = 0;"),
     ("an upgrade that does not try again", "upgrade_1.sql", "			IF clock_timestamp() > until THEN", "			IF true THEN"),
     ("an upgrade that forgets attempts", "upgrade_1.sql", "SET open = true, fence = greatest(fence, session)", "SET fence = greatest(fence, session)"),
     ("an upgrade that forgets attempts of dead processes", "upgrade_1.sql", "SET open = true, started = false, fence", "SET started = false, fence"),
     ("an upgrade that leaves marks of dead runs", "upgrade_1.sql", "SET open = true, started = false, fence", "SET open = true, fence"),
     ("an upgrade that stops at the index of an earlier try", "upgrade_1.sql", "DROP INDEX CONCURRENTLY IF EXISTS @schema@.timer_next;", "DO 'BEGIN END';"),
-    ("an upgrade without a look at the version", "upgrade_1.sql", "WHERE version = 1) THEN", "WHERE version > 0) THEN"),
+    ("an upgrade without a look at the version", "upgrade_1.sql", "WHERE version = 1) THEN\n		RAISE", "WHERE version > 0) THEN\n		RAISE"),
     ("two upgrades at once", "migrate.c", "while (!truth_ask(connection,", "while (truth_ask(connection, \"SELECT false\") && !truth_ask(connection,"),
     ("an upgraded claim of version 1 that takes open attempts", "upgrade_1.sql", " AND NOT x.open\n", "\n"),
     ("an upgraded schema without the fences of version 1", "functions.sql", "AND x.version = 1)))", "AND x.version = 0)))"),
@@ -95,5 +113,5 @@ def server():
 
 
 if __name__ == "__main__":
-    tests = ("bench_postgres.c", "test_locks.c", "test_looks.c", "test_upgrade.c", "test_within.c")
+    tests = ("bench_postgres.c", "bench_upgrade.c", "test_locks.c", "test_looks.c", "test_upgrade.c", "test_upgrade_runs.c", "test_within.c")
     sys.exit(main(Postgres("postgres", ["libpq"], tests, "TICKWHEEL_POSTGRES"), PLANTED, server))

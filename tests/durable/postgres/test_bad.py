@@ -150,8 +150,11 @@ class Bad(unittest.TestCase):
             self.server.sql("DROP OWNED BY stranger; DROP ROLE stranger")
 
     def test_the_permissions_that_the_page_names_are_enough(self):
-        self.server.sql(f"CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA {SCHEMA} TO guest; GRANT ALL ON ALL TABLES IN SCHEMA {SCHEMA} TO guest;"
-                        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO guest")
+        self.server.sql("CREATE ROLE guest LOGIN; ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC")
+        self.setUp()
+        self.server.sql(f"ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC; GRANT USAGE ON SCHEMA {SCHEMA} TO guest;"
+                        f"GRANT ALL ON ALL TABLES IN SCHEMA {SCHEMA} TO guest; GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO guest;"
+                        f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {SCHEMA} TO guest")
         try:
             with self.worker(self.address(user="guest")) as process:
                 self.wait("w open\n")
