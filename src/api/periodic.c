@@ -97,7 +97,8 @@ static int periodic_schedule(struct tw_engine *engine, const struct tw_period *p
 	if (chain == NULL)
 		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
 	chain->scheduled_ns = twi_clock_after_ns(engine->worker.clock, period->first_ns);
-	twi_chain_begin(chain, period, arg, seed_of(period, chain, chain->scheduled_ns));
+	twi_chain_begin(chain, period, twi_rule_of(period), arg,
+			seed_of(period, chain, chain->scheduled_ns));
 	deadline_ns = twi_chain_deadline_ns(&engine->worker, chain, kind, period->period_ns);
 	if (ret_id != NULL && !twi_id_promise(thread, ret_id))
 		error = twi_schedule_reject(engine, thread, NULL, -ENOMEM);
@@ -215,7 +216,7 @@ static int wall_make(struct tw_engine *engine)
 int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const struct tw_kind *kind,
 		     void *arg, struct tw_handle *ret_handle)
 {
-	const struct tw_period date = {.period_ns = wall_ns, .mode = TWI_RULE_WALL, .runs = 1};
+	const struct tw_period date = {.period_ns = wall_ns, .runs = 1};
 	int error = wall_arguments_check(engine, wall_ns, kind);
 	struct twi_thread *thread;
 	struct twi_chain *chain;
@@ -229,7 +230,7 @@ int tw_schedule_wall(struct tw_engine *engine, int64_t wall_ns, const struct tw_
 	chain = twi_pool_take_warm(&thread->stock);
 	if (chain == NULL)
 		return twi_schedule_reject(engine, thread, NULL, -ENOMEM);
-	twi_chain_begin(chain, &date, arg, 0);
+	twi_chain_begin(chain, &date, twi_rule_of_wall(kind->slack_ns), arg, 0);
 	error = twi_chain_schedule(engine, thread, twi_wall_first_ns(&engine->worker), kind, chain,
 				   ret_handle);
 	if (error != 0)

@@ -114,9 +114,14 @@ int64_t twi_wall_chain_ns(const struct twi_worker *worker, struct twi_chain *cha
 /* Returns the deadline by which a timeout with a date is filed. */
 static TWI_WORKER_ONLY int64_t filed_ns(const struct twi_worker *worker, struct twi_node *node)
 {
-	int64_t deadline_ns = twi_wall_deadline_ns(twi_chain_period_ns(twi_node_chain(node)),
-						   twi_wall_of(worker)->ahead_ns);
-	uint64_t slack_ns = twi_node_kind(node)->slack_ns;
+	struct twi_chain *chain = twi_node_chain(node);
+	int64_t deadline_ns =
+		twi_wall_deadline_ns(twi_chain_period_ns(chain), twi_wall_of(worker)->ahead_ns);
+	/*
+	 * Not read from the kind: another thread may cancel the timeout meanwhile, and then the
+	 * program may free the kind.
+	 */
+	uint64_t slack_ns = twi_rule_slack_ns(twi_chain_rule(chain));
 
 	if (deadline_ns <= twi_clock_now_ns(worker->clock))
 		return twi_wall_first_ns(worker);
@@ -309,7 +314,7 @@ static TWI_WORKER_ONLY void step_take(struct twi_worker *worker, struct twi_wall
 {
 	int64_t before_ns = wall->ahead_ns;
 	/* E8: the clock that is read below shows all steps of this count. */
-	uint32_t steps = twi_load_seq_cst(wall->steps);
+	uint32_t steps = twi_load_acquire(wall->steps);
 
 	if (steps == wall->steps_seen)
 		return;

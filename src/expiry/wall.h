@@ -4,9 +4,9 @@
  * timeouts").
  *
  * A wall timeout is a node and a second block, like a periodic timeout of one run. The block holds
- * the date, which is constant. The node waits in the wheel of the engine's clock, by a deadline
- * that the worker alone computes: the date minus the difference of the two clocks. The difference
- * is constant until the wall clock is set.
+ * the date and the slack, which are constant. The node waits in the wheel of the engine's clock, by
+ * a deadline that the worker alone computes: the date minus the difference of the two clocks. The
+ * difference is constant until the wall clock is set.
  *
  * The scheduling thread does not convert the date. It pushes the timeout as one that is due at
  * once. In its next turn the worker sees that the date has not come, computes the deadline, and

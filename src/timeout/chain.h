@@ -29,7 +29,7 @@ struct twi_chain {
 	_Alignas(16) _Atomic uint64_t word; /* [atomic E4] a final state, except in recovery.c */
 	_Atomic int64_t period_ns;          /* [handoff E4] */
 	_Atomic(struct tw_engine *) engine; /* [atomic E4] always NULL */
-	_Atomic uint64_t rule;              /* [handoff E4] see twi_rule_of */
+	_Atomic uint64_t rule;              /* [handoff E4] see twi_rule_of, twi_rule_of_wall */
 	_Atomic(void *) arg;                /* [handoff E4] the user's argument */
 	/* [handoff E4] runs left, the waiting one included; 0: no limit */
 	uint64_t runs_left;
@@ -50,9 +50,28 @@ _Static_assert(offsetof(struct twi_chain, period_ns) == offsetof(struct twi_node
  */
 #define TWI_RULE_WALL UINT32_C(0xff)
 
+/* The longest slack that fits into a rule: more than two years. */
+#define TWI_RULE_SLACK_MOST (UINT64_MAX >> 8)
+
 static inline uint64_t twi_rule_of(const struct tw_period *period)
 {
 	return period->mode | (uint64_t)period->missed << 8 | (uint64_t)period->jitter_ppm << 32;
+}
+
+/*
+ * Returns the rule of a chain with a date. It holds a copy of the kind's slack, because the worker
+ * needs the slack while the chain waits. A cancel may end the chain at any time, and then the
+ * program may free the kind. A slack that does not fit is left out, which is permitted: the timeout
+ * then fires as soon as possible.
+ */
+static inline uint64_t twi_rule_of_wall(uint64_t slack_ns)
+{
+	return TWI_RULE_WALL | (slack_ns <= TWI_RULE_SLACK_MOST ? slack_ns << 8 : 0);
+}
+
+static inline uint64_t twi_rule_slack_ns(uint64_t rule)
+{
+	return rule >> 8;
 }
 
 static inline uint32_t twi_rule_mode(uint64_t rule)
@@ -115,7 +134,7 @@ static inline struct twi_chain *twi_node_chain(struct twi_node *node)
  * scheduled_ns, the time of the first run.
  */
 static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_period *period,
-				   void *arg, uint64_t random)
+				   uint64_t rule, void *arg, uint64_t random)
 {
 	/* RELAXED: the caller owns the block, so no other thread changes its word. */
 	uint64_t generation = twi_word_next_generation(twi_load_relaxed(&chain->word));
@@ -124,9 +143,9 @@ static inline void twi_chain_begin(struct twi_chain *chain, const struct tw_peri
 	twi_store_release(&chain->word, twi_word_to(generation, TWI_WORD_CANCELLED));
 	/* E4: the new generation must be visible before each new field. */
 	twi_store_release(&chain->period_ns, period->period_ns);
-	twi_store_release(&chain->engine, NULL);              /* E4: as above */
-	twi_store_release(&chain->rule, twi_rule_of(period)); /* E4: as above */
-	twi_store_release(&chain->arg, arg);                  /* E4: as above */
+	twi_store_release(&chain->engine, NULL); /* E4: as above */
+	twi_store_release(&chain->rule, rule);   /* E4: as above */
+	twi_store_release(&chain->arg, arg);     /* E4: as above */
 	chain->random = random;
 	chain->runs_left = period->runs;
 }

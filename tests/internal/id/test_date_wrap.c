@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's list of timeouts with a date holds 32 bits of a block's generation (expiry/wall.c).
- * After 2^32 uses, an entry of an ended timeout matches the block's present timeout, which may be
- * another engine's. A step of the wall clock must not file that other timeout. That many uses would
- * take too long, so the test sets the state word of a free block.
+ * An entry of the worker's list of timeouts with a date may outlive its timeout (expiry/wall.c). A
+ * step of the wall clock must not use it for the next timeout of the same block.
  *
- * Seen to fail with this defect: a step files another engine's timeout.
+ * An entry holds 32 bits of the block's generation. After 2^32 uses, it matches the block's present
+ * timeout, which may be another engine's. That many uses would take too long, so a test sets the
+ * state word of a free block.
+ *
+ * Seen to fail with these defects: a step files another engine's timeout; a step uses an entry
+ * without comparing the generation, so a timeout that is in no list is marked as listed.
  */
+#include "engine/engine.h"
+#include "expiry/wall.h"
+#include "fault.h"
 #include "thread/thread.h"
 #include "timeout/chain.h"
 #include "wall_scene.h"
 
 /* More blocks than a thread keeps. */
 enum { BLOCKS = 4096 };
+/* How many entries the list has room for before it grows for the first time. */
+enum { ROOM = 512 };
 
 static struct wall_scene first, second;
 static atomic_int runs;
@@ -92,4 +100,63 @@ Test(date_wrap, a_step_files_no_timeout_of_another_engine)
 	check_int(tw_timeout_state(other), TW_STATE_EXPIRED);
 	fixture_close(&first.fixture);
 	fixture_close(&second.fixture);
+}
+
+static struct tw_handle listed[ROOM];
+
+static void list_fill(void)
+{
+	for (int i = 0; i < ROOM; i++)
+		listed[i] = must_wall(&first, DATE_NS + 10 * HOUR_NS, &count_kind, &runs);
+	fixture_flush(&first.fixture);
+}
+
+/* Cancels one of these timeouts: the one whose entry the worker checks after all others. Returns
+ * its handle. */
+static struct tw_handle entry_end(void)
+{
+	const struct twi_wall *wall = twi_wall_of(&first.fixture.engine->worker);
+	size_t at = (wall->scavenge_at + ROOM - 1) % ROOM;
+	const struct twi_node *node = twi_block_at((uint32_t)(wall->listed[at] >> 32));
+	int i = 0;
+
+	check_int(wall->listed_count, ROOM);
+	while (i < ROOM - 1 && listed[i].node != node)
+		i++;
+	check_int(tw_cancel(listed[i]), TW_CANCEL_DONE);
+	fixture_flush(&first.fixture);
+	return listed[i];
+}
+
+/*
+ * There is no memory for the entry of a timeout, so the worker must look at its date again and
+ * again. It must not rely on the entry that an earlier timeout of the block has left.
+ */
+Test(date_wrap, an_entry_stands_for_no_later_timeout)
+{
+	struct tw_handle ended, next;
+	struct fault fault;
+
+	fault_init(&fault);
+	check_int(tw_memory_allocator_set(&fault.allocator), 0);
+	loop_open(&first);
+	list_fill();
+	ended = entry_end();
+	next_make(ended.node);
+	fault_arm(&fault, 1, INT64_MAX);
+	next = must_wall(&first, DATE_NS + 5 * HOUR_NS, &count_kind, &runs);
+	check_true(next.node == ended.node);
+	fixture_flush(&first.fixture);
+	check_at_least(fault.failed, 1);
+	/* The step makes the date come sooner than the worker's next look at it. */
+	wall_step(&first, 5 * HOUR_NS - NS_PER_S / 20);
+	wall_step(&first, -5 * HOUR_NS);
+	fault_disarm(&fault);
+	wall_pass(&first, NS_PER_S / 5);
+	/* The worker drops the entry. */
+	list_fill();
+	check_int(tw_timeout_state(next), TW_STATE_INIT);
+	wall_step(&first, 6 * HOUR_NS);
+	check_int(tw_timeout_state(next), TW_STATE_EXPIRED);
+	fixture_close(&first.fixture);
 }

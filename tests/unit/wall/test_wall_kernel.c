@@ -6,7 +6,7 @@
  * readable that wait for a step.
  *
  * Seen to fail with these defects: a step does not wake the worker, so the test hangs; a descriptor
- * is not closed.
+ * is not closed; the worker handles each small change of the clocks' difference as a step.
  */
 #include "asleep.h"
 #include "probe.h"
@@ -33,6 +33,8 @@ enum { FDS = 256, MANY_STEPS = 200, ROUNDS = 300 };
 #endif
 
 static _Atomic int64_t ahead_ns;
+/* By how much the wall clock gains each time that it is read. */
+static _Atomic int64_t gain_ns;
 /* Whether a descriptor waits for a step, indexed by the descriptor. */
 static atomic_bool waits[FDS];
 
@@ -43,7 +45,8 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 
 	if (id != CLOCK_REALTIME)
 		return result;
-	wall_ns = ret_time->tv_sec * NS_PER_S + ret_time->tv_nsec + atomic_load(&ahead_ns);
+	wall_ns = ret_time->tv_sec * NS_PER_S + ret_time->tv_nsec +
+		  atomic_fetch_add(&ahead_ns, atomic_load(&gain_ns));
 	ret_time->tv_sec = wall_ns / NS_PER_S;
 	ret_time->tv_nsec = wall_ns % NS_PER_S;
 	return result;
@@ -199,6 +202,22 @@ Test(wall_kernel, a_step_back_delays)
 	wall_step(-50 * NS_PER_MS);
 	check_true(wait_until_at_least(&probe.runs, 1));
 	check_at_least(wall_ns(), date_ns);
+	real_engine_close(engine);
+}
+
+/* The wall clock gains on the engine's clock, and there is no step. The worker must still finish its
+ * turns, and sleep. */
+Test(wall_kernel, a_clock_that_gains_lets_the_worker_sleep)
+{
+	struct tw_engine *engine = real_engine_open(NULL);
+	struct probe probe;
+
+	probe_init(&probe, engine);
+	atomic_store(&gain_ns, NS_PER_MS);
+	check_int(tw_schedule_wall(engine, wall_ns() + HOUR_NS, &probe_kind, &probe, NULL), 0);
+	check_int(tw_engine_flush(engine, PATIENCE_NS), 0);
+	check_true(asleep_park_await(engine));
+	atomic_store(&gain_ns, 0);
 	real_engine_close(engine);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Timeouts at dates in loop mode and with executors, in virtual time.
  *
- * Seen to fail with this defect: a loop does not check the count of steps before it sleeps.
+ * Seen to fail with these defects: a loop does not check the count of steps before it sleeps; a step
+ * forward gives each date a new deadline, even a later one.
  */
 #include "dispatch_scene.h"
 #include "wall_scene.h"
@@ -91,6 +92,31 @@ Test(wall_loop, next_due_follows_the_wall_clock)
 	check_int(tw_engine_poll(engine, 0), 0);
 	check_int(tw_clock_set(scene.fixture.clock, 4 * HOUR_NS + 1), 0);
 	check_int(tw_engine_poll(engine, 0), 1);
+	fixture_close(&scene.fixture);
+}
+
+/* The run of a date that has passed is held up, and the wall clock is stepped forward meanwhile. The
+ * step must not make the run look less late. */
+Test(wall_loop, a_step_hides_no_lateness)
+{
+	struct tw_options options = fixture_options();
+	struct probe one, two;
+	struct tw_engine *engine;
+
+	options.flags = TW_ENGINE_LOOP;
+	options.late_ns = (uint64_t)NS_PER_S;
+	wall_open(&scene, &options);
+	engine = scene.fixture.engine;
+	(void)probe_wall(&scene, &one, DATE_NS + NS_PER_S);
+	(void)probe_wall(&scene, &two, DATE_NS + NS_PER_S);
+	check_int(tw_engine_poll(engine, 0), 0);
+	check_int(tw_clock_set(scene.fixture.clock, scene.fixture.now_ns + HOUR_NS), 0);
+	check_int(tw_clock_set_wall(scene.fixture.clock, DATE_NS + 2 * HOUR_NS), 0);
+	/* This poll also notices the step. */
+	check_int(tw_engine_poll(engine, 1), 1);
+	check_int(tw_engine_poll(engine, 1), 1);
+	check_int(one.runs + two.runs, 2);
+	check_int(stats_of(engine).late, 2);
 	fixture_close(&scene.fixture);
 }
 
