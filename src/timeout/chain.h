@@ -61,12 +61,12 @@ static inline uint64_t twi_rule_of(const struct tw_period *period)
 /*
  * Returns the rule of a chain with a date. It holds a copy of the kind's slack, because the worker
  * needs the slack while the chain waits. A cancel may end the chain at any time, and then the
- * program may free the kind. If the slack does not fit, the timeout gets as much slack as fits.
+ * program may free the kind. A slack that does not fit is left out, which is permitted: the timeout
+ * then fires as soon as possible.
  */
 static inline uint64_t twi_rule_of_wall(uint64_t slack_ns)
 {
-	return TWI_RULE_WALL | (slack_ns < TWI_RULE_SLACK_MOST ? slack_ns : TWI_RULE_SLACK_MOST)
-				       << 8;
+	return TWI_RULE_WALL | (slack_ns <= TWI_RULE_SLACK_MOST ? slack_ns << 8 : 0);
 }
 
 static inline uint64_t twi_rule_slack_ns(uint64_t rule)

@@ -8,7 +8,7 @@
  * - filed_ns() reads the slack from the kind of a timeout that may have been cancelled;
  * - step_take() loads the count of steps relaxed;
  * - entry_refile() loads the state word relaxed;
- * - deadline_set() makes two stores.
+ * - deadline_set() reads and changes the two words in two steps.
  */
 #include "expiry/wall.h"
 #include "turn/turn.h"

@@ -344,6 +344,24 @@ Test(wall, slack_makes_it_later_and_never_earlier)
 	fixture_close(&scene.fixture);
 }
 
+/* A slack of centuries is accepted. It must not make the timeout early, or wait for ever. */
+Test(wall, longest_slack_is_accepted)
+{
+	struct tw_kind kind = probe_kind;
+	struct probe probe;
+
+	wall_open(&scene, NULL);
+	kind.slack_ns = INT64_MAX;
+	probe_init(&probe, scene.fixture.engine);
+	(void)must_wall(&scene, DATE_NS + 10 * NS_PER_S, &kind, &probe);
+	fixture_flush(&scene.fixture);
+	wall_pass(&scene, 10 * NS_PER_S - 1);
+	check_int(probe.runs, 0);
+	wall_pass(&scene, 1 + scene.fixture.tick_ns);
+	check_int(probe.runs, 1);
+	fixture_close(&scene.fixture);
+}
+
 /* A step of the wall clock must not count as lateness of the timeouts that it makes due. */
 Test(wall, a_step_is_no_lateness)
 {
