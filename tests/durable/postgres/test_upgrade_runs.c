@@ -119,7 +119,7 @@ Test(upgrade, another_schema_is_made_meanwhile, .init = scene_make, .fini = scen
 	while (bench_sql("SELECT count(*) FROM pg_locks WHERE locktype = 'virtualxid' AND NOT "
 			 "granted") == 0)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	good(maker, "SET lock_timeout = 5000");
+	good(maker, "SET lock_timeout = 30000");
 	/* As version 1 does. */
 	good(maker, "BEGIN; SELECT pg_advisory_xact_lock(8390876205174681446); COMMIT");
 	snprintf(fresh, sizeof fresh, "%s_new", bench_postgres.schema);
