@@ -26,7 +26,7 @@ include_dir=$source_dir/../include
 [ -d "$include_dir" ] || include_dir=$here/../../include
 
 common=(-std=gnu11 -D_GNU_SOURCE -g -U_FORTIFY_SOURCE -fexceptions -I"$here" -I"$here/runtime/shim" -I"$source_dir" -I"$include_dir")
-seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' '-Dtwi_timer_seen=(*model_timer_seen())' '-Dtwi_keyed_seen=(*model_keyed_seen())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_LEAST_BITS=1 -DTWI_RING_BUSY=3 -DTWI_CHUNK_TASKS=2 -DTWI_SCOPE_NEAR=1 -DTWI_SCOPE_SECOND=2 -DTWI_SCOPE_SPARE=1 -DTWI_SERIALS_OF_CHUNK=4)
+seen=(-O1 -fsanitize=thread -D_Thread_local= '-Dtwi_thread_self=(*model_thread_self())' '-Dtwi_timer_seen=(*model_timer_seen())' '-Dtwi_keyed_seen=(*model_keyed_seen())' -DTWI_RCU_BY_CALL -DTWI_RING_BITS=2 -DTWI_RING_LEAST_BITS=1 -DTWI_RING_BUSY=3 -DTWI_REST_LEAST=1 -DTWI_CLAIM_PLACES=2 -DTWI_TSC_READ_EARLY=twi_tsc_read -DTWI_CHUNK_TASKS=2 -DTWI_SCOPE_NEAR=1 -DTWI_SCOPE_SECOND=2 -DTWI_SCOPE_SPARE=1 -DTWI_SERIALS_OF_CHUNK=4)
 [ "$(uname -m)" = x86_64 ] && seen+=(-mcx16 -mprfchw)
 # Makes the library build without its special code for ThreadSanitizer, so that fences stay fences.
 case $("$CC" --version) in
