@@ -94,7 +94,7 @@ static void skip_without_barrier(void)
 		cr_skip_test("the system has no membarrier(2)");
 }
 
-Test(again, pairs_need_one_push, .init = begin, .fini = end)
+Test(entry_again, pairs_need_one_push, .init = begin, .fini = end)
 {
 	uint64_t before;
 
@@ -111,7 +111,7 @@ Test(again, pairs_need_one_push, .init = begin, .fini = end)
 	check_int(pushed(), before + 1);
 }
 
-Test(again, timeout_without_a_push_fires, .init = begin, .fini = end)
+Test(entry_again, timeout_without_a_push_fires, .init = begin, .fini = end)
 {
 	earn();
 	for (int i = 1; i <= FEW; i++) {
@@ -124,7 +124,7 @@ Test(again, timeout_without_a_push_fires, .init = begin, .fini = end)
 }
 
 /* The second timeout has another node, so it needs an entry of its own. */
-Test(again, other_nodes_need_a_push, .init = begin, .fini = end)
+Test(entry_again, other_nodes_need_a_push, .init = begin, .fini = end)
 {
 	uint64_t before;
 
@@ -140,7 +140,7 @@ Test(again, other_nodes_need_a_push, .init = begin, .fini = end)
 }
 
 /* Timeouts that go into the wheel end the use, so the worker makes no barriers for them. */
-Test(again, thread_that_fills_the_wheel_pushes_again, .init = begin, .fini = end)
+Test(entry_again, thread_that_fills_the_wheel_pushes_again, .init = begin, .fini = end)
 {
 	uint64_t before;
 
