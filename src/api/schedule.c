@@ -140,7 +140,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	if (quick) {
 		count = twi_half_count(&lane->scheduled_count, 1);
 		twi_node_offer(node, handle.generation | marks, TWI_WORD_INIT);
-		/* E163: if an entry of an earlier timeout still names the node, that is enough. */
+		/*
+		 * E163: needs no push if the worker will still read an older entry that names the
+		 * node.
+		 */
 		if (!twi_lane_reads_again(lane, node))
 			twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(lane));
 	} else {

@@ -108,8 +108,8 @@ void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *
  */
 int twi_engine_wall(struct tw_engine *engine);
 /*
- * wall.c: makes the data for wall timeouts of a worker, without publishing it. Returns as
- * twi_engine_wall.
+ * wall.c: makes the data for wall timeouts of a worker, without publishing it. Returns the same
+ * values as twi_engine_wall.
  */
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
 /*

@@ -189,9 +189,10 @@ static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
 }
 
 /*
- * Decides whether the lane's thread may use entries again: it does if, in two large batches, one
- * after the other, it mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
- * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is busy.
+ * Decides whether the lane's thread may use entries again. It may if, in two large batches in a
+ * row, the thread mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
+ * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is
+ * busy.
  */
 static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
 {

@@ -9,8 +9,8 @@
  * After a thread has found an entry in the table, another thread may replace the entry before the
  * first thread reads the state word. The key has had an entry all the time, so it must not be
  * reported as absent. The state word shows that the entry was replaced, and the thread looks the
- * key up again. Only tw_keyed_get does not, because it must be wait-free: it reports that the entry
- * is busy.
+ * key up again. Only tw_keyed_get does not look again, because it must be wait-free. It reports
+ * that the entry is busy.
  *
  * A reschedule moves the timer that the entry has at that moment. The entry may be replaced in
  * place after the call has read the timer's handle and before it moves the timer. Then the call

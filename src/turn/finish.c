@@ -186,7 +186,10 @@ static TWI_WORKER_ONLY bool all_end(struct twi_worker *worker, int64_t until_ns)
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	/* E10: after both waits every push is complete. The second is for the quick paths. */
+	/*
+	 * E10: after both waits every push is complete. The second wait is for pushes by the quick
+	 * paths, which are made outside of RCU sections (thread/presence.h).
+	 */
 	if (!twi_rcu_synchronize_until(until_ns) || !twi_presences_wait(until_ns))
 		return false;
 	queues_empty(worker);
