@@ -155,9 +155,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 }
 
 /*
- * Does the work that only few pushes need: wakes the worker if `earlier`, or ends a unit. Leaves
- * the RCU section. If a mark is set (`presence`), first enters a section and clears the mark,
- * because a wake may make a system call, and a thread with a mark must make none.
+ * Does the work that only few pushes need: wakes the worker if `earlier`, and ends a unit if the
+ * push has completed one. Leaves the RCU section. If a mark is set (`presence`), first enters a
+ * section and clears the mark, because a wake may make a system call, and a thread with a mark must
+ * make none.
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)

@@ -5,10 +5,10 @@
  * worker thread, the path is for callbacks that run on it.
  *
  * The wheel may be changed only between two advances. Callbacks run only between advances, so they
- * may change it. If a timeout is scheduled for the past inside a turn, or rescheduled to it, the
- * timeout is put aside until the turn ends. Otherwise the same turn would run it, and might never
- * end. One case still needs a queue: the cancel of a timeout that has left the wheel with the
- * current batch. The batch still names its node, so reclaim must free the node in a later turn.
+ * may change it. If a timeout is scheduled for the past, or rescheduled to the past, inside a turn,
+ * it is put aside until the turn ends. Otherwise the same turn would run it, and might never end.
+ * One case still needs a queue: the cancel of a timeout that has left the wheel with the current
+ * batch. The batch still names its node, so reclaim must free the node in a later turn.
  */
 #ifndef TWI_TURN_DIRECT_H
 #define TWI_TURN_DIRECT_H
