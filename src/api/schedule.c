@@ -156,9 +156,9 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 
 /*
  * Does the work that only few pushes need: wakes the worker if `earlier`, and ends a unit if the
- * push has completed one. Leaves the RCU section. If a mark is set (`presence`), first enters a
- * section and clears the mark, because a wake may make a system call, and a thread with a mark must
- * make none.
+ * push has completed one. Leaves the RCU section. If the thread's mark is set (`presence`), first
+ * enters a section and clears the mark: a wake may make a system call, which is forbidden while the
+ * mark is set.
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)

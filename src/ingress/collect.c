@@ -4,7 +4,7 @@
  * names a timeout that goes into the wheel, or one that must come out of it or be filed again.
  *
  * Stale entries. An entry names a node without its generation. If a thread cancels a timeout that
- * is still in a ring, the thread returns the node to its stock at once, so that the thread's next
+ * is still in a ring, the thread returns the node to its stock at once. So the thread's next
  * timeout uses the node while the node is still in the cache. The entry stays in the ring, and is
  * stale.
  *

@@ -6,8 +6,8 @@
  * and for presences (E162). From then on no thread pushes: a schedule sees the closed state and
  * fails; a cancel sees `sweeping` and leaves the node to the sweep. The finisher empties queues and
  * rings into the wheel and hands back the wheel's timeouts. Then it waits for the callbacks that
- * executors still run, and once more for a grace period and for presences, because a cancel may
- * still look at a node of this engine. Finally it stores STOPPED.
+ * executors still run. It also waits once more for a grace period and for presences, because a
+ * cancel may still look at a node of this engine. Finally it stores STOPPED.
  *
  * Each step can be resumed, even by another thread. If the hand-back hook or a finaliser ends the
  * worker's thread, the timeouts that were not handed back yet are still where they were. A stop
