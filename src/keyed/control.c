@@ -151,7 +151,7 @@ static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 /*
  * Reads a living entry. Must be called inside a section. The deadline is the timer's, and a replace
  * in place moves the timer. If the deadline was set in a later hold, this thread has acquired that
- * hold. So it then finds another state word, and returns busy.
+ * hold. So this function then finds another state word, and returns busy.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {

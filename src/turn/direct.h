@@ -117,9 +117,9 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 
 /*
  * Called when the new deadline of a node is not earlier. In an engine with an order, puts the node
- * behind the other nodes of that deadline. If the node is in a slot, it stays there, and the wheel
- * files it again at the old time. But if the present turn would still run it by the new deadline,
- * it is put aside.
+ * behind the other nodes of that deadline. A node in a slot stays there, and the wheel files it
+ * again at the old time. But if the present turn would still run the timeout by the new deadline,
+ * the node is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)
