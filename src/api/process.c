@@ -142,8 +142,8 @@ int tw_thread_attach(void)
 	struct twi_thread *thread = twi_thread();
 
 	/*
-	 * Does nothing in a forked child that has not taken over the library yet, because no thread
-	 * may have blocks there.
+	 * Takes no blocks in a forked child that has not taken over the library yet, because no
+	 * thread may have blocks there.
 	 */
 	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1 || twi_forked())
 		return 0;
