@@ -441,9 +441,9 @@ static TWI_NOINLINE int quick_end(struct tw_handle handle)
 }
 
 /*
- * Cancels by the fast path of pending_cancel. Serves a thread with a mark (thread/presence.h) and a
- * timeout that is probably still in a ring. The state word of such a timeout has not changed since
- * the timeout was scheduled.
+ * Does the work of pending_cancel by a shorter path, for a thread with a mark (thread/presence.h)
+ * and a timeout that is probably still in a ring. The state word of such a timeout has not changed
+ * since the timeout was scheduled.
  */
 static TWI_ALWAYS_INLINE int quick_cancel(struct tw_handle handle)
 {
@@ -485,8 +485,8 @@ static TWI_NOINLINE int forked_cancel(struct tw_handle handle)
 		return -ECHILD;
 	outcome = any_cancel(handle);
 	/*
-	 * If the callback still runs, it has not published its writes, so there is nothing to
-	 * acquire.
+	 * Acquires nothing while the callback still runs, because it has not published its writes
+	 * yet.
 	 */
 	if (outcome != TW_CANCEL_RUNNING && outcome != TW_CANCEL_STOPPED)
 		twi_handle_acquire(handle);

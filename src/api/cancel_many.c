@@ -2,19 +2,19 @@
 /*
  * tw_cancel_many.
  *
- * A sweep is the work of one RCU section. It cancels timeouts that wait in a ring or in an engine's
- * wheel. As in cancel.c, each timeout has a swap of its own, which is the linearization point of
- * its cancel. A sweep works in blocks. A block is a row of consecutive handles whose timeouts
- * belong to one engine and wait in the same place. A locked instruction waits until all stores
- * before it are in the cache. So a block makes all its swaps first, with as few stores as possible
- * between them.
+ * In this file a sweep is the work of one RCU section. (Only the flag `sweeping` means the sweep of
+ * a stop.) It cancels timeouts that wait in a ring or in an engine's wheel. As in cancel.c, each
+ * timeout has a swap of its own, which is the linearization point of its cancel. A sweep works in
+ * blocks. A block is a row of consecutive handles whose timeouts belong to one engine and wait in
+ * the same place. A locked instruction waits until all stores before it are in the cache. So a
+ * block makes all its swaps first, with as few stores as possible between them.
  *
  * All other work follows once for the whole block. The sweep counts the cancels. If the nodes were
  * in a ring, the sweep returns them to the stock together, because since the swaps they belong to
  * the canceller. If they are in the wheel, the sweep adds them to one batch of pushes
  * (ingress/batch.h), so that the worker sees them all at once. Only reclaim frees a node in the
- * wheel, and reclaim learns of the node only by the push. So no other thread touches a swapped node
- * before the push.
+ * wheel, and reclaim finds the node only through the push. So no other thread touches a swapped
+ * node before the push.
  *
  * A block ends after a timeout with a finaliser. The finaliser may block or call the library, so it
  * must run outside of the RCU section. A block also ends before a timeout of another engine or in

@@ -128,7 +128,8 @@ static TWI_WORKER_UNCHECKED bool empty_handed(const struct tw_engine *engine, ui
 /*
  * Returns whether the caller is in a finaliser that runs during the engine's fork recovery. A child
  * that was forked inside a callback of the parent also counts as inside the engine. But such a
- * child cannot begin a recovery, so twi_forked is still true.
+ * child cannot begin a recovery. So twi_forked is still true there, and this function returns
+ * false.
  */
 static bool being_taken_over(const struct tw_engine *engine)
 {

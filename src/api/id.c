@@ -5,8 +5,8 @@
  * A schedule by id looks up which block the schedule by handle will take: the next one in the
  * thread's stock. So the schedule by id knows the id before the push, and writes it before the
  * callback can read it. An id has too few bits for the highest generations. If the next block has
- * such a generation, a schedule by id takes the block out of the stock, and no timeout uses the
- * block again. A schedule by handle does not check the generation, and may still use such a block.
+ * such a generation, a schedule by id removes the block from the stock for good. A schedule by
+ * handle does not check the generation, so it may use a block with such a generation.
  */
 #include "timeout/id.h"
 

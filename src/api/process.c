@@ -141,7 +141,10 @@ int tw_thread_attach(void)
 {
 	struct twi_thread *thread = twi_thread();
 
-	/* In a forked child no thread may have blocks before the library is taken over. */
+	/*
+	 * Takes no blocks in a forked child that has not taken over the library yet, because no
+	 * thread may have blocks there.
+	 */
 	if (thread->stock.take != NULL || thread->stock.magazine_blocks == 1 || twi_forked())
 		return 0;
 	return twi_stock_refill(&thread->stock) ? 0 : -ENOMEM;

@@ -41,10 +41,10 @@
  * and move, no entry is in a slot that is later than its deadline.
  *
  * The counter. The count of reschedules is a field of the engine. After a swap the timeout may end
- * at once, and the engine may be stopped and freed before the rescheduler has counted. Therefore a
- * thread with its own lane pins the engine before a swap that makes the deadline later, and clears
- * the pin after it has counted (thread/pin.h, E100). Every other reschedule counts inside an RCU
- * section (E10), except the reschedules of the engine's owner.
+ * at once, and the engine may be stopped and freed before the rescheduler has counted. Therefore
+ * tw_reschedule_at pins the engine, if its thread has a pin, before a swap that makes the deadline
+ * later. It clears the pin after it has counted (thread/pin.h, E100). Every other reschedule counts
+ * inside an RCU section (E10), unless the engine's owner makes it.
  *
  * An owner-only timeout needs no swap, because no other thread changes it.
  *

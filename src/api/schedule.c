@@ -140,7 +140,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 	if (quick) {
 		count = twi_half_count(&lane->scheduled_count, 1);
 		twi_node_offer(node, handle.generation | marks, TWI_WORD_INIT);
-		/* E163: if an entry of an earlier timeout still names the node, that is enough. */
+		/*
+		 * E163: needs no push if the worker will still read an older entry that names the
+		 * node.
+		 */
 		if (!twi_lane_reads_again(lane, node))
 			twi_ring_push(&lane->ring, (uintptr_t)node, twi_lane_unfenced(lane));
 	} else {
@@ -152,9 +155,10 @@ static TWI_ALWAYS_INLINE uint64_t lane_put(struct twi_worker *worker, struct twi
 }
 
 /*
- * Does the work that only few pushes need: wakes the worker if `earlier`, or ends a unit. Leaves
- * the RCU section. If a mark is set (`presence`), first enters a section and clears the mark,
- * because a wake may make a system call, and a thread with a mark must make none.
+ * Does the work that only few pushes need: wakes the worker if `earlier`, and ends a unit if the
+ * push has completed one. Leaves the RCU section. If the thread's mark is set (`presence`), first
+ * enters a section and clears the mark: a wake may make a system call, which is forbidden while the
+ * mark is set.
  */
 static TWI_NOINLINE int lane_report(struct twi_worker *worker, bool earlier, uint64_t count,
 				    struct twi_presence *presence)

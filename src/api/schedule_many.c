@@ -8,8 +8,8 @@
  * it is added. Its handle and its error code must be written just before it is added, because from
  * then on its callback may run, and may free the arrays.
  *
- * An item is scheduled by the single call (tw_schedule_at) if the caller is the engine's own
- * worker, which uses its wheel directly, or if the item's kind has a flag. If the engine does not
+ * An item is scheduled by the single call (tw_schedule_at) in two cases: the caller is the engine's
+ * own worker, which uses its wheel directly, or the item's kind has a flag. If the engine does not
  * accept, the call starts it outside the RCU section, as the single call does. If the start fails,
  * all remaining items are rejected with the start's error code.
  *

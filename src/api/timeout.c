@@ -62,9 +62,10 @@ int tw_timeout_state(struct tw_handle handle)
 
 /*
  * Reads a deadline and a state word that belong to the same moment. If the state is the same before
- * and after the deadline was read, it did not change in between, because no timeout enters a state
- * twice. A chain is the only exception, because it waits again after each run. The state word that
- * is returned may belong to a later wait of the chain than the deadline.
+ * and after the deadline was read, it did not change in between, because a timeout rarely enters a
+ * state twice. There are two exceptions. A timeout that an executor rejected waits again, but with
+ * the same deadline. A chain waits again after each run, so the state word that is returned may
+ * belong to a later wait than the deadline.
  */
 static uint64_t deadline_read(struct twi_node *node, int64_t *ret_deadline_ns)
 {

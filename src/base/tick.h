@@ -37,8 +37,8 @@ static inline uint64_t twi_since(int64_t a_ns, int64_t b_ns)
 
 /*
  * Returns the tick with the first boundary after `since_ns`. A deadline exactly on a boundary waits
- * for the next boundary. The reason: it is counted from a clock reading, which is rounded down to a
- * nanosecond. So the deadline may be too early by a fraction of a nanosecond.
+ * for the next boundary. The reason: a deadline is counted from a clock reading, which is rounded
+ * down to a nanosecond. So the deadline may be too early by a fraction of a nanosecond.
  */
 static inline uint64_t twi_due_tick(uint64_t since_ns, uint64_t tick_ns)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock of an engine whose options name none. If a time stamp counter is trusted, its lag is
- * small compared with a tick, and the worker does not spin, the engine gets a clock of its own that
- * reads the counter. Otherwise it gets CLOCK_MONOTONIC. Both count the same time.
+ * The clock of an engine whose options name none. The engine gets a clock of its own that reads the
+ * time stamp counter, on three conditions: the counter is trusted, its lag is small compared with a
+ * tick, and the worker does not spin. Otherwise the engine gets CLOCK_MONOTONIC. Both clocks count
+ * the same time.
  */
 #ifndef TWI_CLOCK_AUTO_H
 #define TWI_CLOCK_AUTO_H

@@ -26,10 +26,10 @@
  *
  * Fallback. If the counter can no longer be trusted, this clock reads CLOCK_MONOTONIC for good.
  * Unless this clock is quiet, it reports the fallback to the log. A thread falls back if it finds
- * that the counter has stepped back or that the reading is ahead of CLOCK_MONOTONIC, as after a
- * suspend in which the counter ran on or was reset. It also falls back if it cannot take a sample
- * within 2 us. The thread then sets the top bit of the sample's count. So no thread changes the
- * count again, and to every reader the sample looks too old.
+ * that the counter has stepped back, or that the reading is ahead of CLOCK_MONOTONIC. A suspend can
+ * cause both, because the counter may be reset in it, or run on. A thread also falls back if it
+ * cannot take a sample within 2 us. The thread then sets the top bit of the sample's count. So no
+ * thread changes the count again, and to every reader the sample looks too old.
  *
  * A fallback makes no step back either. If CLOCK_MONOTONIC stood still, readings by the last sample
  * were ahead of it, by at most 7.5 us (3/4 of 10 us). The greatest possible reading is that at the

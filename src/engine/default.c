@@ -7,12 +7,12 @@
  * that finds no engine sets the bit, makes an engine by these options, and offers it by a swap of
  * `made`. One swap wins: it is the linearization point of the creation. The losers free their
  * engines, which no other thread has seen, and use the winner's. So every thread makes its engine
- * by the same options: those that the last successful call has set.
+ * by the same options: those that the last successful call of twi_default_wish has set.
  *
- * Lifetime. The engine stays until the process exits. Its stop joins its threads, because no
- * destroy does (api/engine.c). A forked child makes its own default engine, by the same options.
- * The child's swap replaces the parent's engine. If the child has taken over the parent's default
- * engine, it keeps that engine.
+ * Lifetime. The engine stays until the process exits. A stop joins the engine's threads, because
+ * the engine is never destroyed (api/engine.c). A forked child makes its own default engine, by the
+ * same options. The child's swap replaces the parent's engine. If the child has taken over the
+ * parent's default engine, it keeps that engine.
  *
  * Progress: lock-free; the creation allocates.
  */

@@ -108,8 +108,8 @@ void twi_engine_worker_init(struct twi_worker *worker, const struct tw_options *
  */
 int twi_engine_wall(struct tw_engine *engine);
 /*
- * wall.c: makes the data for wall timeouts of a worker, without publishing it. Returns as
- * twi_engine_wall.
+ * wall.c: makes the data for wall timeouts of a worker, without publishing it. Returns the same
+ * values as twi_engine_wall.
  */
 int twi_wall_create(struct twi_worker *worker, struct twi_wall **ret_wall);
 /*
@@ -177,8 +177,9 @@ bool twi_engine_owned(const struct tw_engine *engine);
  */
 bool twi_engine_inside(const struct tw_engine *engine);
 /*
- * api/engine.c: returns whether the engine has stopped or was never started. In a forked child, the
- * engine must not be the parent's.
+ * api/engine.c: returns whether the engine can be destroyed: it has stopped, was never started, or
+ * its start has failed and it has no timeouts. In a forked child, the engine must not be the
+ * parent's.
  */
 bool twi_engine_destroyable(const struct tw_engine *engine);
 /*

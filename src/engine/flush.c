@@ -89,8 +89,8 @@ int twi_engine_flush(struct tw_engine *engine, int64_t until_ns)
 
 	/*
 	 * RELAXED: a caller that has scheduled, or has seen another thread's timeout scheduled,
-	 * does not read NEW here. So this caller knows of no accepted timeout, and has nothing to
-	 * wait for.
+	 * does not read NEW here. So a caller that reads NEW knows of no accepted timeout, and has
+	 * nothing to wait for.
 	 */
 	if (twi_load_relaxed(&worker->state) == TW_ENGINE_NEW)
 		return 0;

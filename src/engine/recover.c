@@ -128,8 +128,8 @@ static void finaliser_run(const struct recovery *recovery, const struct tw_kind 
 	};
 
 	/*
-	 * The finaliser runs inside a struct twi_run, as in a hand-back, so that a destroy of the
-	 * engine is rejected in it: the engine is not open yet.
+	 * The finaliser runs inside a struct twi_run, as in a hand-back. Otherwise the finaliser
+	 * could destroy the engine, which is not open yet.
 	 */
 	recovery->thread->run = &run;
 	kind->finaliser(arg, TW_END_UNEXPIRED);
@@ -221,7 +221,7 @@ static TWI_WORKER_UNCHECKED int engine_open(struct tw_engine *engine, uint64_t k
 {
 	struct twi_worker *worker = &engine->worker;
 
-	/* RELAXED, all three: no other thread uses the engine yet. */
+	/* RELAXED: no other thread uses the engine yet. */
 	twi_store_relaxed(&worker->direct_scheduled_count, kept);
 	/* RELAXED: as above. */
 	twi_store_relaxed(&worker->wheel_bytes, twi_wheel_bytes(worker->wheel));

@@ -31,7 +31,7 @@ static void habits_take(struct habits *ret_before)
 	twi_signals_fill(&most);
 	(void)pthread_sigmask(SIG_SETMASK, &most, &ret_before->signals);
 	ret_before->slack_ns = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
-	/* The default slack would add 50 µs to every sleep. */
+	/* The default slack would add 50 us to every sleep. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 

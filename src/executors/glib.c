@@ -85,8 +85,7 @@ int tw_glib_create(unsigned threads, size_t queue_max, struct tw_glib **ret_exec
 static bool due_push(struct tw_glib *executor, const struct tw_due *due)
 {
 	/*
-	 * RELAXED, all: only a count. If several workers push at once, each may exceed the limit by
-	 * one.
+	 * RELAXED: only a count. If several workers push at once, each may exceed the limit by one.
 	 */
 	uint64_t waiting = twi_load_relaxed(&executor->waiting);
 	struct tw_due *copy;

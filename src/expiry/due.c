@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles a timeout that was passed to the dispatch hook. Its callback runs in an executor, or on
- * the worker if the hook did not accept it.
+ * Handles timeouts that were passed to the dispatch hook. If the hook accepts a timeout, an
+ * executor runs its callback. If not, the option `rejection` decides what happens (enum
+ * tw_rejection).
  */
 #include "expiry/due.h"
 

@@ -6,8 +6,8 @@
  *
  * A caller that is rejected never holds a slot, not even briefly, so it cannot make another caller
  * fail. A running callback holds its timeout's slot, and the first timeout that it schedules takes
- * the slot over. A timeout that stop hands back keeps its slot, because nothing can be scheduled
- * afterwards.
+ * the slot over. A chain passes its slot on only in its last run. A timeout that stop hands back
+ * keeps its slot, because nothing can be scheduled afterwards.
  */
 #include "expiry/limit.h"
 

@@ -4,7 +4,7 @@
  * names a timeout that goes into the wheel, or one that must come out of it or be filed again.
  *
  * Stale entries. An entry names a node without its generation. If a thread cancels a timeout that
- * is still in a ring, the thread returns the node to its stock at once, so that the thread's next
+ * is still in a ring, the thread returns the node to its stock at once. So the thread's next
  * timeout uses the node while the node is still in the cache. The entry stays in the ring, and is
  * stale.
  *
@@ -189,9 +189,10 @@ static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
 }
 
 /*
- * Decides whether the lane's thread may use entries again: it does if, in two large batches, one
- * after the other, it mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
- * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is busy.
+ * Decides whether the lane's thread may use entries again. It may if, in two large batches in a
+ * row, the thread mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
+ * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is
+ * busy.
  */
 static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring begins with 512 places. If they are full, it grows to 8,192, and then to 65,536. So a
- * thread that schedules rarely takes 8 KiB in each engine (512 places and the array's head, in two
- * pages), and a thread that outruns the worker gets a larger ring. The growth factor is large
- * because each growth costs page faults. With a factor of 2, 63 threads took 10 to 15 % more CPU
- * until their rings had grown; with 16, up to 5 %.
+ * A ring begins with 512 places. If they are full, it grows to 8,192, and then to 65,536. If a
+ * thread schedules only now and then, its ring takes 8 KiB in each engine (512 places and the
+ * array's head, in two pages). A thread that outruns the worker gets a larger ring. The growth
+ * factor is large because each growth costs page faults. With a factor of 2, 63 threads took 10 to
+ * 15 % more CPU until their rings had grown; with 16, up to 5 %.
  *
  * A ring shrinks only if it is empty, and if many looks in a row have found it nearly empty. A look
  * is rare: the thread looks only when it has used all places that it knew to be free. So if bursts

@@ -18,7 +18,7 @@ void twi_lane_ring_make(struct twi_worker *worker, struct twi_lane *lane);
  */
 bool twi_lane_ring_room(struct twi_worker *worker, struct twi_lane *lane, uint32_t wanted);
 
-/* Frees the ring. Called when the engine is freed. */
+/* Frees the ring. No thread may use the lane any more. */
 void twi_lane_ring_free(const struct tw_allocator *allocator, struct twi_lane *lane);
 
 #endif

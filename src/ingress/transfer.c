@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel, at
- * most one batch at a time, so that due timeouts do not wait for too long. If a timeout was
- * cancelled before its transfer, it never enters the wheel. If it was in a link queue, the worker
- * returns its node to the pool here.
+ * Moves timeouts from the rings (collect.c) and from the link queues of ingress into the wheel.
+ * Moves at most one batch at a time, so that due timeouts do not wait for too long. If a timeout
+ * was cancelled before its transfer, it never enters the wheel. If it was in a link queue, the
+ * worker returns its node to the pool here.
  */
 #include "ingress/transfer.h"
 

@@ -9,8 +9,8 @@
  * After a thread has found an entry in the table, another thread may replace the entry before the
  * first thread reads the state word. The key has had an entry all the time, so it must not be
  * reported as absent. The state word shows that the entry was replaced, and the thread looks the
- * key up again. Only tw_keyed_get does not, because it must be wait-free: it reports that the entry
- * is busy.
+ * key up again. Only tw_keyed_get does not look again, because it must be wait-free. It reports
+ * that the entry is busy.
  *
  * A reschedule moves the timer that the entry has at that moment. The entry may be replaced in
  * place after the call has read the timer's handle and before it moves the timer. Then the call
@@ -151,7 +151,7 @@ static const struct tw_keyed_info busy = {.size = sizeof busy, .busy = 1};
 /*
  * Reads a living entry. Must be called inside a section. The deadline is the timer's, and a replace
  * in place moves the timer. If the deadline was set in a later hold, this thread has acquired that
- * hold. So it then finds another state word, and returns busy.
+ * hold. So this function then finds another state word, and returns busy.
  */
 static struct tw_keyed_info info_read(struct twi_keyed_entry *entry, uint64_t word)
 {

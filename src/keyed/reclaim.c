@@ -366,7 +366,7 @@ static void child_begins(void)
 {
 	if (!twi_fork_watched())
 		return;
-	/* RELAXED, all: there is no other thread. */
+	/* RELAXED: there is no other thread. */
 	twi_store_relaxed(&reclaimer.work, NULL);
 	twi_store_relaxed(&reclaimer.tables, 0);           /* RELAXED: as above */
 	twi_store_relaxed(&reclaimer.thread, THREAD_NONE); /* RELAXED: as above */

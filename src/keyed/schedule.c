@@ -11,9 +11,9 @@
  * and needs no memory. If another thread holds the entry, or its timer has already expired, a new
  * entry replaces it in the table, and the old one ends.
  *
- * If a timer expires and finds the entry held, it leaves the entry to the holder. If the holder is
- * replacing in place, the holder sets a new timer. If that fails, it ends the old entry, which was
- * due and has no timer to wait for.
+ * If an entry is held when its timer expires, the timer's callback leaves the entry to the holder.
+ * If the holder is replacing in place, the holder sets a new timer. If no timer can be set, the
+ * holder ends the old entry, which was due and has no timer to wait for.
  */
 #include "base/sized.h"
 #include "base/test_point.h"
@@ -226,7 +226,7 @@ static int put_new(struct order *order)
 static struct part part_old(struct twi_keyed_entry *entry)
 {
 	return (struct part){
-		/* RELAXED, all: they were acquired with the hold. */
+		/* RELAXED: the fields were acquired with the hold. */
 		.kind = twi_load_relaxed(&entry->kind),
 		.arg = twi_load_relaxed(&entry->arg),   /* RELAXED: as above */
 		.life = twi_load_relaxed(&entry->life), /* RELAXED: as above */

@@ -5,9 +5,9 @@
  * Each thread has a stock of two magazines (chains of blocks): it takes blocks from one and gives
  * blocks to the other. When the second magazine is full, it becomes the first if that one is empty.
  * Otherwise it goes to the depot. If a stock is empty, its thread takes a magazine from the depot,
- * or carves a run of blocks off a slab (the two-magazine scheme is Bonwick's, "Magazines and Vmem",
- * 2001). The blocks of a magazine keep the order in which they were given. So timeouts that one
- * thread schedules in sequence often lie next to each other.
+ * or carves a run of blocks off a slab. (The two-magazine scheme is Bonwick's, "Magazines and
+ * Vmem", 2001.) The blocks of a magazine keep the order in which they were given. So timeouts that
+ * one thread schedules in sequence often lie next to each other.
  *
  * Ownership. A stock and the blocks in it belong to its thread. A magazine on the depot belongs to
  * no thread. The thread that pops a magazine's first block owns all blocks of the magazine (E5). A

@@ -32,8 +32,8 @@ static inline void twi_stack_push(struct twi_stack *stack, struct twi_link *link
 
 	do {
 		/*
-		 * RELAXED, all three: this thread reads no field of the top link, and the swap
-		 * publishes.
+		 * RELAXED, two loads and a store: this thread reads no field of the top link, and
+		 * the swap publishes.
 		 */
 		seen.half[1] = twi_load_relaxed(&stack->top[1]);
 		seen.half[0] = twi_load_relaxed(&stack->top[0]); /* RELAXED: as above */

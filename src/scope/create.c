@@ -53,7 +53,7 @@ int tw_scope_create(struct tw_engine *engine, const struct tw_allocator *allocat
 	scope->engine = engine;
 	scope->allocator = allocator;
 	scope->fork_epoch = twi_fork_epoch;
-	/* RELAXED, all: the caller publishes the scope. */
+	/* RELAXED: the caller publishes the scope. */
 	twi_store_relaxed(&scope->chunk[0], scope->near);
 	twi_store_relaxed(&scope->used, TWI_SCOPE_NEAR); /* RELAXED: as above */
 	*ret_scope = scope;

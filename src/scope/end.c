@@ -43,7 +43,10 @@ static bool scope_close(struct tw_scope *scope)
 
 static void end_leave(struct tw_scope *scope, bool fixed)
 {
-	/* E140: a later end that finds no call inside reads the slots without atomic accesses. */
+	/*
+	 * E140: this end's reads of the slots come before a later end's. A later end that finds no
+	 * call inside reads the slots without atomic accesses.
+	 */
 	if (!fixed)
 		(void)twi_fetch_sub_release(&scope->word, TWI_SCOPE_INSIDE);
 }
@@ -100,8 +103,8 @@ static int slot_wait(const struct twi_scope_slot *slot, bool fixed, int64_t unti
 	int64_t timeout_ns = TW_NEVER;
 
 	/*
-	 * The slot is free or claimed. A member that it gets now has no deadline, so there is no
-	 * callback to wait for.
+	 * If the slot is free or claimed, there is no callback to wait for: a member that the slot
+	 * gets now has no deadline.
 	 */
 	if (!twi_slot_full(handle.generation))
 		return 0;

@@ -32,7 +32,8 @@
  * Schedule against end. A timeout must not fire after the end has returned, even if its schedule
  * has not returned yet. So a schedule has these steps:
  *
- *     1. It enters: it adds itself to the schedules inside. If the scope has ended, it leaves.
+ *     1. It enters: it adds itself to the schedules inside. If the scope has ended, the schedule
+ *        leaves at once.
  *     2. It claims a slot, and schedules the timeout with the deadline TW_NEVER.
  *     3. It stores the handle in the slot.
  *     4. It leaves. This step also reads the state of the scope (E140).

@@ -13,9 +13,9 @@
  *
  * Rules. Between set and clear the thread calls no function of the user and none of the system, and
  * it sets no second mark: a nested call would clear the mark too early. So the thread neither
- * blocks, ends nor forks there. An RCU section may be open around a presence. A thread that has more
- * to do enters an RCU section first, and then clears the mark. For such a thread the finisher waits
- * for presences before it waits for a grace period.
+ * blocks, ends nor forks there. An RCU section may be open around a presence. A thread that has
+ * more to do enters an RCU section first, and then clears the mark. For such a thread the finisher,
+ * in its last wait (turn/finish.c), waits for presences first and then for a grace period.
  *
  * Ownership. Each near lane number has one mark, in memory that is never freed. Only the thread
  * with that number writes it, so a mark outlives its thread. At thread exit the mark is clear, and

@@ -309,7 +309,7 @@ static void block_inherit(struct twi_readers *readers)
 
 	for (uint32_t at = 0; at < readers->size; at++) {
 		struct twi_reader *reader = &readers->reader[at];
-		/* RELAXED, all: no other thread exists. */
+		/* RELAXED, all loads and stores here: no other thread exists. */
 		uint32_t taken = twi_load_relaxed(&reader->taken);
 
 		if (reader == twi_reader_self) {

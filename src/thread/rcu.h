@@ -15,10 +15,10 @@
  * Protocol. Each thread has a reader, whose word only this thread writes: the low half is how deep
  * its sections nest, the high half counts the outermost ones. A grace period looks at each reader
  * once. If the thread is inside a section, it waits until the word says that the thread has left
- * it, or has begun another one. A thread that begins a section and a thread that begins a grace
- * period each store and then load what the other has stored, so both need a full barrier between
- * their two steps. The grace period makes the barrier for both (thread/barrier.h), or each makes
- * its own.
+ * it, or has begun another one. At the beginning of a section, and of a grace period, a thread
+ * first stores, and then loads what the other side has stored. So both sides need a full barrier
+ * between these two steps. The grace period makes the barrier for both (thread/barrier.h), or each
+ * makes its own.
  *
  * A thread without a reader (there was no memory, or its exit would not be reported) counts its
  * sections in one of two words that all such threads share. A grace period waits until it has seen

@@ -64,7 +64,7 @@ static void chain_state(struct twi_chain *chain, enum twi_word_state state)
 }
 
 /*
- * In the first pass: marks each timeout that is alive. A timeout that is marked already ends
+ * In the first pass: marks each timeout that is alive. If a timeout already has the mark, ends it
  * (recovery.h).
  */
 static void block_mark(void *context, void *block)

@@ -5,10 +5,10 @@
  * worker thread, the path is for callbacks that run on it.
  *
  * The wheel may be changed only between two advances. Callbacks run only between advances, so they
- * may change it. If a timeout is scheduled for the past inside a turn, or rescheduled to it, the
- * timeout is put aside until the turn ends. Otherwise the same turn would run it, and might never
- * end. One case still needs a queue: the cancel of a timeout that has left the wheel with the
- * current batch. The batch still names its node, so reclaim must free the node in a later turn.
+ * may change it. If a timeout is scheduled for the past, or rescheduled to the past, inside a turn,
+ * it is put aside until the turn ends. Otherwise the same turn would run it, and might never end.
+ * One case still needs a queue: the cancel of a timeout that has left the wheel with the current
+ * batch. The batch still names its node, so reclaim must free the node in a later turn.
  */
 #ifndef TWI_TURN_DIRECT_H
 #define TWI_TURN_DIRECT_H
@@ -117,9 +117,9 @@ static inline TWI_WORKER_ONLY void twi_direct_refile(struct twi_worker *worker,
 
 /*
  * Called when the new deadline of a node is not earlier. In an engine with an order, puts the node
- * behind the other nodes of that deadline. If the node is in a slot, it stays there, and the wheel
- * files it again at the old time. But if the present turn would still run it by the new deadline,
- * it is put aside.
+ * behind the other nodes of that deadline. A node in a slot stays there, and the wheel files it
+ * again at the old time. But if the present turn would still run the timeout by the new deadline,
+ * the node is put aside.
  */
 static inline TWI_WORKER_ONLY void twi_direct_postponed(struct twi_worker *worker,
 							struct twi_node *node, int64_t deadline_ns)

@@ -6,8 +6,8 @@
  * and for presences (E162). From then on no thread pushes: a schedule sees the closed state and
  * fails; a cancel sees `sweeping` and leaves the node to the sweep. The finisher empties queues and
  * rings into the wheel and hands back the wheel's timeouts. Then it waits for the callbacks that
- * executors still run, and once more for a grace period and for presences, because a cancel may
- * still look at a node of this engine. Finally it stores STOPPED.
+ * executors still run. It also waits once more for a grace period and for presences, because a
+ * cancel may still look at a node of this engine. Finally it stores STOPPED.
  *
  * Each step can be resumed, even by another thread. If the hand-back hook or a finaliser ends the
  * worker's thread, the timeouts that were not handed back yet are still where they were. A stop
@@ -186,7 +186,10 @@ static TWI_WORKER_ONLY bool all_end(struct twi_worker *worker, int64_t until_ns)
 	 */
 	twi_store_relaxed(&worker->sweeping, true);
 	TWI_TEST_POINT("finish:sweeping");
-	/* E10: after both waits every push is complete. The second is for the quick paths. */
+	/*
+	 * E10: after both waits every push is complete. The second wait is for pushes by the quick
+	 * paths, which are made outside of RCU sections (thread/presence.h).
+	 */
 	if (!twi_rcu_synchronize_until(until_ns) || !twi_presences_wait(until_ns))
 		return false;
 	queues_empty(worker);

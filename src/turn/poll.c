@@ -184,8 +184,8 @@ int twi_poll_fd_make(struct twi_worker *worker)
 	if (twi_timer_made(worker))
 		return 0;
 	/*
-	 * If a futex cannot wait by this clock, the timer counts CLOCK_BOOTTIME, as for a park on
-	 * descriptors.
+	 * If a futex cannot wait by this clock, the timer counts CLOCK_BOOTTIME, like the timer of
+	 * a park on descriptors (thread/park_fd.h).
 	 */
 	fd = twi_timer_fd_open(worker->clock->ops->futex_until_ns != NULL ? CLOCK_MONOTONIC
 									  : CLOCK_BOOTTIME);

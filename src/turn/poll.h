@@ -6,7 +6,7 @@
 #include "worker/worker.h"
 
 /*
- * Takes one turn, for the owner of a loop. It ends after `budget` callbacks (0: no bound), and
+ * Takes one turn, for the owner of a loop. The turn ends after `budget` callbacks (0: no bound), or
  * after the first callback that ends at `until_ns` or later (INT64_MAX: no bound). Returns how many
  * timeouts expired, each run of a periodic timeout included, or a negative errno value.
  */

@@ -16,9 +16,9 @@
  * The two paragraphs above rely on only two facts: the kernel makes its settings under a lock, one
  * after the other, and a system call is not moved to another place in the program. So the accesses
  * to state word and count are relaxed. After a later setting of its own, the owner sees all that a
- * waker wrote before the waker's setting. If the owner has read a count before its own setting, the
- * counted setting came before its own. Otherwise, because of the lock, the waker would have counted
- * only after the owner's read.
+ * waker wrote before the waker's setting. A waker counts its setting after it has made it. So if
+ * the owner reads a count and then sets the timer, the counted setting came before the owner's. If
+ * the waker's setting came after the owner's, the waker would also count after the owner's read.
  *
  * If the owner schedules a timeout between polls that is earlier than the published time, it moves
  * the timer at once. For this a schedule must load one field that only the owner writes. The

@@ -130,8 +130,9 @@ static TWI_COLD TWI_WORKER_ONLY void sorted_refile(struct twi_wheel *wheel, stru
 	struct twi_fine *fine = wheel->fine;
 
 	/*
-	 * All nodes of the run before `since` have been given out. Later ones have not: the new
-	 * deadline may be before that of the run's next node, and must not count as overdue.
+	 * All nodes of the run with deadlines before `since` have been given out, so `passed` may
+	 * rise to `since`. It must not rise further: the new deadline may be before that of the
+	 * run's next node, and must not count as overdue.
 	 */
 	fine->passed = since > fine->passed ? since : fine->passed;
 	twi_wheel_file(wheel, node);

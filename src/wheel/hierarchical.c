@@ -6,11 +6,11 @@
  * the time of a higher level's slot comes, the wheel moves its timeouts to the levels below. So a
  * timeout moves at most levels - 1 times.
  *
- * Levels overlap. A level covers its next 256 slots, which is as far as four slots of the next
- * level. So if a timeout is placed in a slot of a higher level, that slot begins at least three
- * slot widths later. A crowded slot is emptied in slices, one per advance, and the first slice is
- * taken one slot width before the slot's time. So a near timeout usually waits for one slice at
- * most, and not for a million far timeouts that are all due at one tick.
+ * Levels overlap. A level covers its next 254 slots, which is almost as far as four slots of the
+ * next level. So if a timeout is placed in a slot of a higher level, that slot begins almost three
+ * slot widths later, or more. A crowded slot is emptied in slices, one per advance, and the first
+ * slice is taken one slot width before the slot's time. So a near timeout usually waits for one
+ * slice at most, and not for a million far timeouts that are all due at one tick.
  *
  * Cost. insert and remove: O(1). advance: O(levels) per occupied slot; ticks without timeouts cost
  * nothing. next_due: O(levels).

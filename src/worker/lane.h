@@ -2,8 +2,8 @@
 /*
  * A lane: one thread's queues to the worker. It has a ring for the timeouts that the thread
  * schedules, and for those in the wheel that it has cancelled or rescheduled to an earlier
- * deadline. Two link queues are used while the ring is full or missing. The lane also has the
- * thread's counters.
+ * deadline. Two link queues are used while the ring is full or missing. In an engine with an order,
+ * scheduled timeouts always go through a link queue. The lane also has the thread's counters.
  *
  * Each thread has its own lane in every engine (thread/thread.h). So producers do not share a cache
  * line, and a producer that is stopped in the middle of a push delays only its own timeouts. The
