@@ -125,9 +125,11 @@ struct tw_durable_kind {
 	uint64_t overdue_max_ns;
 	/** How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
 	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
-	 * after this wait. The wait ends early if the timer's run does not end at once, and with
-	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. If the value is
-	 * 0, or less than the set's `window_ns`, the timer waits for one window. */
+	 * after this wait. The wait ends early if the timer's run does not end at once, or if a
+	 * call must find the timer in the store, such as tw_durable_flush. It also ends early with
+	 * tw_durable_close, with a step of a clock, and when such timers take much of
+	 * `staged_bytes_max`. A timer with a key does not wait. If the value is 0, or less than the
+	 * set's `window_ns`, the timer waits for one window. */
 	uint64_t linger_ns;
 };
 

@@ -192,8 +192,8 @@ void twi_look_claimed(struct twi_postgres *store, int asked, int claimed)
 	struct twi_look *look = &store->look;
 
 	/*
-	 * There may be more rows, so the next look begins behind the last of these. It follows at
-	 * once, unless other transactions have taken all of these.
+	 * There may be more rows, so the next look begins behind the last row of this one. It
+	 * follows at once, unless other transactions have taken all rows of this look.
 	 */
 	if (asked == LOOK_MAX) {
 		look->after = (struct twi_look_place){

@@ -198,7 +198,10 @@ TW_API void uv_close(uv_handle_t *handle, uv_close_cb closed)
 	twi_uv()->close(handle, closed);
 }
 
-/* The stop leaves due.when and due.order as they are, so the list has the order of the timers. */
+/*
+ * Stops a timer of ours, and adds it to the list `to`. The stop does not change due.when and
+ * due.order, so the list can still sort the timers.
+ */
 static void collect(uv_handle_t *handle, void *to)
 {
 	struct tw_uv_timer *timer = ours(handle);
