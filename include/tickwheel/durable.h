@@ -161,8 +161,9 @@ enum tw_durable_state {
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
 	 * Close the set, and open it again. */
 	TW_DURABLE_STATE_FAILED = 1,
-	/** The wall clock has stepped forward by more than `clock_step_max_ns`. No run begins until
-	 * the clock is set back, or tw_durable_resume with a NULL kind accepts the new time. */
+	/** The wall clock has stepped forward by more than `clock_step_max_ns`. Until the clock is
+	 * set back, or tw_durable_resume with a NULL kind accepts the new time, no run begins,
+	 * except runs of kinds that count elapsed time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
 	/** The store is full, and rejects new timers. The ends of timers are still written. */
 	TW_DURABLE_STATE_FULL = 3,
@@ -225,8 +226,8 @@ struct tw_durable_options {
 	/** A run that begins later than this after its deadline is counted in `late` of struct
 	 * tw_durable_stats. In nanoseconds; default 1 s. 0: no run is counted. */
 	uint64_t late_ns;
-	/** If the wall clock steps forward by more than this, no run begins
-	 * (TW_DURABLE_STATE_CLOCK_STEPPED). In nanoseconds, 1 s or more; default 1 day. */
+	/** If the wall clock steps forward by more than this, no run of a kind on the wall clock
+	 * begins (TW_DURABLE_STATE_CLOCK_STEPPED). In nanoseconds, 1 s or more; default 1 day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
 	tw_durable_acked *acked;

@@ -136,8 +136,8 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	timer->started = false;
 	/*
-	 * ABSENT: the timer's PUT in the same batch was refused, because of its key or for lack of
-	 * space.
+	 * Not DONE: the timer's PUT in the same batch was refused, because of its key or for lack
+	 * of space. Or, in a shared store, the timer has ended or runs in another set.
 	 */
 	if (op->outcome != TW_DURABLE_DONE || !stays(set, op, timer)) {
 		twi_keep_release(set, timer);
