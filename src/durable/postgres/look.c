@@ -21,8 +21,8 @@
 #define ROW_NS INT64_C(40000)
 /*
  * The pause after a look is this many times as long as the look, at least poll_ns and at most a
- * minute. So looks take at most a twentieth of the time. Only a look of more than 3 s takes a
- * larger part.
+ * minute. So looks take at most a twentieth of the time. There are two exceptions: a look of more
+ * than 3 s, and looks that follow at once because there may be more rows (twi_look_claimed).
  */
 #define PAUSE_FACTOR 19
 #define PAUSE_MOST_NS (60 * SECOND)

@@ -9,9 +9,10 @@
  * everything else that a program does with a handle works. But libuv never starts the handle. The
  * handle's mark (mark.h) points to our timer.
  *
- * A timer's handle without a mark is one of libuv's own timers. There are four cases: the driver; a
- * timer that libuv uses itself (uv_fs_poll); one that was initialised without this library (the
- * program found uv_timer_init by dlsym in libuv); and one for which there was no memory.
+ * A timer's handle without a mark is one of libuv's own timers: the driver; a timer that libuv uses
+ * itself (uv_fs_poll); one that was initialised without this library (the program found
+ * uv_timer_init by dlsym in libuv); and one that the adapter could not serve, for example because
+ * there was no memory.
  *
  * This file, not the adapter, repeats timers: like libuv, it starts a repeating timer again before
  * the callback.
