@@ -21,7 +21,7 @@
  * | -EMSGSIZE    | a payload or a key is too large                                              |
  * | -ENOENT      | no such timer is in the store                                                |
  * | -ENOTSUP     | the store keeps a lower level than was asked for, or lacks a function        |
- * | -ETIME       | the wall clock is far behind a time that the store has already seen          |
+ * | -ETIME       | the wall clock is far behind the time of an earlier commit                   |
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H
@@ -316,7 +316,7 @@ TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options
  * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a wrong name, size,
  *   `flags` or schedule of a kind, two kinds of one name); -E2BIG; -ENOMEM; -ENOTSUP (the store
  *   keeps a lower level, cannot bound dead letters, or cannot keep kinds that count elapsed time);
- *   -ETIME (the wall clock is more than `clock_step_max_ns` behind a time that the store has seen);
+ *   -ETIME (the wall clock is more than `clock_step_max_ns` behind the time of an earlier commit);
  *   -ECHILD; also the codes of the store's `open` and of tw_engine_start.
  * Since: 0.1.0.
  */
