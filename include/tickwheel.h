@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file tickwheel.h
- * A timer engine for servers. This header includes all headers of the library tickwheel; each can be
- * included alone. The headers of the further libraries are not included: durable.h and the stores
- * of durable timers, executors, and timers in other event loops.
+ * A timer engine for servers. This header includes all headers of the library tickwheel; each can
+ * be included alone. The headers of the further libraries are not included: durable.h and the
+ * stores of durable timers, executors, and timers in other event loops.
  *
  * An engine (struct tw_options, tw_engine_create) is one timing wheel. A worker thread runs its
  * callbacks, or, in loop mode, your event loop does (tw_engine_poll). Any thread can schedule

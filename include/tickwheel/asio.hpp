@@ -7,13 +7,13 @@
  * Each wait is a timeout of the process's default engine (tw_default_engine), which any thread may
  * schedule and cancel without a lock. When the timeout is due, the engine's worker posts the
  * handler to the handler's associated executor. So no thread of an io_context has to wake up for
- * timers. An io_context with BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other
- * thread, so it must not have such timers.
+ * timers. An io_context with BOOST_ASIO_CONCURRENCY_HINT_UNSAFE allows no other thread, so it must
+ * not have such timers.
  *
  * A wait is an operation with two owners: its timer, and the engine until the timeout has ended.
  * How the timeout ends decides which thread completes the operation. If it expires, the worker
  * does; if tw_cancel returns TW_CANCEL_DONE, the thread that cancelled does. If the execution
- * context ends, the handler is destroyed without a call.
+ * context ends, or the engine is stopped, the handler is destroyed without a call.
  */
 #ifndef TICKWHEEL_ASIO_HPP
 #define TICKWHEEL_ASIO_HPP

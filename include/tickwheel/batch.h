@@ -38,8 +38,8 @@ struct tw_item {
  *
  * Items are independent: if one is rejected, the items after it are not affected. There is one
  * exception: if an item is rejected because the engine is stopped or cannot be started, all later
- * items are rejected with the same code. If the caller is not the engine's worker, the worker sees
- * the items in portions: up to 1,024 at once, then the next 1,024, and so on. A callback may run
+ * items are rejected with the same code. If the caller is not the engine's worker, the items reach
+ * the worker in portions: up to 1,024 at once, then the next 1,024, and so on. A callback may run
  * before the call has returned. If the call as a whole is rejected, it does nothing.
  *
  * The callback of an item may rely on its own `ret_handles[i]` and `ret_errors[i]`, because the

@@ -21,7 +21,7 @@
  * | -EMSGSIZE    | a payload or a key is too large                                              |
  * | -ENOENT      | no such timer is in the store                                                |
  * | -ENOTSUP     | the store keeps a lower level than was asked for, or lacks a function        |
- * | -ETIME       | the wall clock is far behind a time that the store has already seen          |
+ * | -ETIME       | the wall clock is far behind the time of an earlier commit                   |
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H
@@ -125,9 +125,11 @@ struct tw_durable_kind {
 	uint64_t overdue_max_ns;
 	/** How long a new timer waits for its commit, in nanoseconds; at most 60 s. If the timer
 	 * ends meanwhile, by a cancel or by its run, it is never written. Its acknowledgement comes
-	 * after this wait. The wait ends early if the timer's run does not end at once, and with
-	 * tw_durable_flush or tw_durable_close. A timer with a key does not wait. If the value is
-	 * 0, or less than the set's `window_ns`, the timer waits for one window. */
+	 * after this wait. The wait ends early if the timer's run does not end at once, or if a
+	 * call must find the timer in the store, such as tw_durable_flush. It also ends early with
+	 * tw_durable_close, with a step of a clock, and when such timers take much of
+	 * `staged_bytes_max`. A timer with a key does not wait. If the value is 0, or less than the
+	 * set's `window_ns`, the timer waits for one window. */
 	uint64_t linger_ns;
 };
 
@@ -159,8 +161,9 @@ enum tw_durable_state {
 	/** The store has failed. Nothing is written or acknowledged any more, and no run begins.
 	 * Close the set, and open it again. */
 	TW_DURABLE_STATE_FAILED = 1,
-	/** The wall clock has stepped forward by more than `clock_step_max_ns`. No run begins until
-	 * the clock is set back, or tw_durable_resume with a NULL kind accepts the new time. */
+	/** The wall clock has stepped forward by more than `clock_step_max_ns`. Until the clock is
+	 * set back, or tw_durable_resume with a NULL kind accepts the new time, no run begins,
+	 * except runs of kinds that count elapsed time. */
 	TW_DURABLE_STATE_CLOCK_STEPPED = 2,
 	/** The store is full, and rejects new timers. The ends of timers are still written. */
 	TW_DURABLE_STATE_FULL = 3,
@@ -223,8 +226,8 @@ struct tw_durable_options {
 	/** A run that begins later than this after its deadline is counted in `late` of struct
 	 * tw_durable_stats. In nanoseconds; default 1 s. 0: no run is counted. */
 	uint64_t late_ns;
-	/** If the wall clock steps forward by more than this, no run begins
-	 * (TW_DURABLE_STATE_CLOCK_STEPPED). In nanoseconds, 1 s or more; default 1 day. */
+	/** If the wall clock steps forward by more than this, no run of a kind on the wall clock
+	 * begins (TW_DURABLE_STATE_CLOCK_STEPPED). In nanoseconds, 1 s or more; default 1 day. */
 	uint64_t clock_step_max_ns;
 	/** NULL: acknowledgements are not reported. */
 	tw_durable_acked *acked;
@@ -313,7 +316,7 @@ TW_BESIDE_API int tw_durable_options_init(struct tw_durable_options *ret_options
  * Returns: 0 and `*ret_durable`; -EINVAL (NULL, an option out of its range, a wrong name, size,
  *   `flags` or schedule of a kind, two kinds of one name); -E2BIG; -ENOMEM; -ENOTSUP (the store
  *   keeps a lower level, cannot bound dead letters, or cannot keep kinds that count elapsed time);
- *   -ETIME (the wall clock is more than `clock_step_max_ns` behind a time that the store has seen);
+ *   -ETIME (the wall clock is more than `clock_step_max_ns` behind the time of an earlier commit);
  *   -ECHILD; also the codes of the store's `open` and of tw_engine_start.
  * Since: 0.1.0.
  */

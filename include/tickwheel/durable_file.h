@@ -42,10 +42,10 @@ TW_BEGIN_DECLS
  * has 1,024 stores open); -EUCLEAN (the file is damaged, or is no database); -EEXIST (a database of
  * another program); -ENOTSUP (the format of a later version, or a network file system); -ENOENT
  * (the directory does not exist); -EISDIR; -ELOOP (a symbolic link); -EMLINK (the file has another
- * hard link); -ECHILD (an ancestor of this process had such a store open when it forked: SQLite does
- * not work there before exec); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and other codes of the system. On a
- * file system in memory the store has the level TW_DURABLE_LEVEL_PROCESS, on others
- * TW_DURABLE_LEVEL_DISK.
+ * hard link); -ECHILD (an ancestor of this process had such a store open when it forked: SQLite
+ * does not work in this process before exec); -EROFS, -EACCES, -ENOSPC, -ENAMETOOLONG, -EIO and
+ * other codes of the system. On a file system in memory the store has the level
+ * TW_DURABLE_LEVEL_PROCESS, on others TW_DURABLE_LEVEL_DISK.
  *
  * Units: none.
  * Threads: any.

@@ -157,9 +157,10 @@ TW_BESIDE_API int tw_durable_postgres_sql(const char *schema, tw_durable_postgre
 /**
  * Writes the SQL text that upgrades a schema from an earlier version. It does the same as
  * tw_durable_postgres_migrate. The text must not run in a transaction: it has its own. Run it with
- * `psql -v ON_ERROR_STOP=1`. It needs such a role and such a connection. It fails at once if the
- * schema has another version (TW002), or if another upgrade is under way (55P03). If it fails, end
- * the connection, which may have the lock of the upgrade. The text can be run again.
+ * `psql -v ON_ERROR_STOP=1`. It needs the role and the connection that an upgrade by
+ * tw_durable_postgres_migrate needs. It fails at once if the schema has another version (TW002), or
+ * if another upgrade is under way (55P03). If it fails, end the connection, which may have the lock
+ * of the upgrade. The text can be run again.
  *
  * Units: `version`, the number in the column `version` of the table `meta`; `bytes`, of a part of
  *   the text.

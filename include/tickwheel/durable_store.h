@@ -293,8 +293,8 @@ struct tw_durable_store_ops {
 	 * Shared stores only: claims at most `max` timers that are due within `ahead_ns`, those
 	 * with the earliest deadlines first, and passes them to `give`. Returns how many were
 	 * claimed, or a negative code. -EAGAIN: the session has ended, or the server cannot be
-	 * reached. If `give` returns a negative code, the store ends the claims of the rows after
-	 * that one.
+	 * reached. If `give` returns a negative code, the store ends the claims of the rows that
+	 * follow.
 	 */
 	int (*claim)(void *store, size_t max, tw_durable_give *give, void *to);
 };

@@ -460,7 +460,7 @@ TW_API int tw_engine_stop(struct tw_engine *engine, tw_unexpired_hook *on_unexpi
 TW_API int tw_engine_destroy(struct tw_engine *engine);
 
 /**
- * Waits until the worker has seen everything that happened before the call: scheduled timeouts are
+ * Waits until the worker has done what was asked of it before the call: scheduled timeouts are
  * in the wheel, cancelled ones are reclaimed, and those that were due have run (with an executor:
  * been handed over). Meant for tests; with a virtual clock it makes them exact. In loop mode, if
  * the caller is in a bracket, the call polls. Otherwise it waits until another thread has polled.

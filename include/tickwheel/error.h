@@ -41,8 +41,8 @@ TW_BEGIN_DECLS
  * tickwheel-durable. If calls return the same code for different reasons, the text names them all.
  *
  * Units: `error` as returned, negative. A number from 1 to 6 is an outcome or a state and not an
- *   error; the text says so, and the functions of name.h and durable_name.h return its name. A number
- *   above 6 is taken as a code that has lost its sign.
+ *   error; the text says so, and the functions of name.h and durable_name.h return its name. A
+ *   number above 6 is taken as a code that has lost its sign.
  * Threads: any.
  * In callback: yes.
  * Progress: wait-free.

@@ -41,8 +41,8 @@ struct tw_scaled;
  * the engine's hooks may receive them (tw_scaled_owns), also in the hand-back when the engine is
  * stopped.
  *
- * Units: nanoseconds; 0 or more, below TW_NEVER. The least delay may be equal to the most. A delay of
- *   more than 146 years (INT64_MAX / 2) counts as 146 years.
+ * Units: nanoseconds; 0 or more, below TW_NEVER. The least delay may be equal to the most. A delay
+ *   of more than 146 years (INT64_MAX / 2) counts as 146 years.
  * Threads: any.
  * In callback: yes.
  * Progress: allocates about as much as tw_engine_create.

@@ -2,8 +2,8 @@
 /**
  * @file thread.h
  * Attaches threads to the library, and detaches them. A thread's first call costs more than later
- * ones, because the thread registers with the library and takes memory. To pay that cost early, call
- * tw_thread_attach.
+ * ones, because the thread registers with the library and takes memory. To pay that cost early,
+ * call tw_thread_attach.
  */
 #ifndef TICKWHEEL_THREAD_H
 #define TICKWHEEL_THREAD_H

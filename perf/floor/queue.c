@@ -2,9 +2,9 @@
 /*
  * The ingress queue measured against liburcu's wfcqueue.
  *
- * Each producer pushes a million items of a node's size, each once. The consumer is absent, drains
- * without pause, or drains every millisecond as an engine's worker does. If not all pushed items
- * have come out at the end, the figure is NAN.
+ * Each producer pushes a million items of a node's size, each once. Meanwhile the consumer does
+ * nothing, drains without pause, or drains every millisecond as an engine's worker does. If not all
+ * pushed items have come out at the end, the figure is NAN.
  */
 #include "floor/queue.h"
 

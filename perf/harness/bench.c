@@ -2,9 +2,9 @@
 /*
  * One engine under measurement.
  *
- * Only the engine's worker writes `worker_side`. Other threads read the count of callbacks in it
- * while the worker runs. They read the other fields only after tw_engine_destroy has joined the
- * worker.
+ * Only the engine's worker writes `worker_side`, or the thread that does its work (in loop mode, or
+ * in a stop). Other threads read the count of callbacks in it while the worker runs. They read the
+ * other fields only after tw_engine_destroy has joined the worker.
  */
 #include "harness/bench.h"
 

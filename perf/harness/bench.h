@@ -20,7 +20,7 @@ struct bench {
 	struct tw_engine *engine;
 	struct tw_clock *clock;
 	uint64_t base_rss_bytes;
-	/* The greatest values that bench_note_memory saw. */
+	/* The greatest values that bench_note_memory has read. */
 	uint64_t most_pending;
 	uint64_t most_accounted_bytes;
 	uint64_t most_rss_bytes;

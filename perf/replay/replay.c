@@ -2,14 +2,14 @@
 /*
  * Runs recorded timer operations through an engine, in virtual or real time.
  *
- * In virtual time the replay sets the clock to every tick boundary before an operation's time, and
+ * In virtual time the replay sets the clock to every tick boundary up to an operation's time, and
  * flushes the engine at each boundary. Inside a tick only a timeout with a delay of 0 can become
  * due, so the replay also flushes after an arm with that delay. In real time the thread sleeps
  * until an operation's time, and delays count from the end of that sleep.
  *
  * An arm of a pending timer cancels the timer first. This cancel and a recorded one count only if
- * the library reports that the call has cancelled the timer. The replay leaves out recorded fires.
- * The id of an arm is the arm's number in the trace.
+ * the library reports that the call has cancelled the timer. At a recorded fire the replay only
+ * advances the time. The id of an arm is the arm's number in the trace.
  */
 #include "replay/replay.h"
 

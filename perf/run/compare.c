@@ -4,7 +4,8 @@
  *
  * A contest is a workload with a number of producers. Its engines take turns, so that other load on
  * the machine affects all of them. All engines must make the same operations. To check that, the
- * program compares two sums: of the ids of scheduled timeouts, and of the ids of expired ones.
+ * program compares how many timeouts were scheduled and how many expired, and the sums of their
+ * ids.
  */
 #include "run/compare.h"
 

@@ -91,8 +91,9 @@ static uint64_t power_below(uint64_t bytes)
 }
 
 /*
- * Chooses how many bytes each walk covers: half of each cache, and for memory four times the last
- * cache, if so much memory is available.
+ * Chooses how many bytes each walk covers: half of each cache or less. For memory it is four times
+ * the last cache, at least MEMORY_MIN_BYTES, but at most half of the available memory. All are
+ * powers of two.
  */
 static void walks_choose(void)
 {

@@ -5,13 +5,12 @@
  *
  * One operation is a pair: one schedule and one cancel. Without "live", timeouts are scheduled for
  * 30 s and cancelled before the worker has taken them. With "scope", single schedules put them into
- * a scope, and the end of the scope cancels them; creating and destroying the scope is not timed.
- * With "live", the oldest timeouts are cancelled in the wheel, and new ones replace them, as in
- * live-ring.
+ * a scope, and the end of the scope cancels them. With "live", the oldest timeouts are cancelled in
+ * the wheel, and new ones replace them, as in live-ring.
  *
- * In every sixteenth batch, the schedules and the cancels are also timed separately. These two
- * figures are medians of the time of the library's calls, minus the cost of the clock reads around
- * them.
+ * In every sixteenth batch, the schedules and the cancels are also timed separately, without the
+ * creation and the destruction of a scope. These two figures are medians of the time of the
+ * library's calls, minus the cost of the clock reads around them.
  */
 #include "harness/measure.h"
 #include "harness/producer.h"

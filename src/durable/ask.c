@@ -56,9 +56,9 @@ static void done(struct tw_durable *set, struct twi_request *request, int outcom
 }
 
 /*
- * Ends a timer that this batch moves. Returns false if the batch does not move it. Then the
- * settling of the MOVE does not arm the timer. Otherwise the timer could run before its DELETE is
- * settled, although the store no longer has it.
+ * Ends a timer that this batch moves, so that the settling of the MOVE does not arm it. An armed
+ * timer could run before its DELETE is settled, although the store no longer has it. Returns false
+ * if the batch does not move the timer.
  */
 static bool moving_revoke(struct twi_durable_timer *timer)
 {
@@ -113,8 +113,8 @@ static bool ask_cancel(struct tw_durable *set, struct twi_request *request)
 }
 
 /*
- * The facts that a request needs of a row. found_take copies them, because the row is valid only
- * there.
+ * The facts that a request needs of a row. found_take() copies them, because the row is valid only
+ * during that call.
  */
 struct found {
 	struct tw_durable *set;
@@ -189,7 +189,7 @@ static bool ask_cancel_key(struct tw_durable *set, struct twi_request *request)
 	return true;
 }
 
-/* Ends a request with an error, if the store has failed or cannot answer it. */
+/* Ends a request with an error, after the store has failed or could not answer it. */
 static void lost(struct tw_durable *set, struct twi_request *request)
 {
 	switch ((enum twi_item_type)request->item.type) {

@@ -3,8 +3,9 @@
  * [io] One transaction. The acknowledgements follow the commit, in the order of the operations.
  *
  * If the store has no space, the new timers are taken out of the batch and refused. The rest is
- * committed, so that timers can still end. After any other failure the set fails: the store may or
- * may not have the batch. If it loses this batch, it could lose every later batch, too.
+ * committed, so that timers can still end. After other failures the store may or may not have the
+ * batch. If the reason is that the session of a shared set has ended, only this batch is lost. After
+ * any other failure the set fails, because the store could lose every later batch, too.
  */
 #include "durable/batch.h"
 
@@ -114,8 +115,8 @@ struct tw_durable_row *twi_batch_op(struct tw_durable *set, enum tw_durable_op_t
 }
 
 /*
- * RELAXED: only this thread changes the session. If no session has claimed the timer yet, this
- * batch claims it.
+ * RELAXED: only this thread changes the session. If a run ends whose timer no session has claimed
+ * yet, this batch puts the timer into the store and claims it.
  */
 void twi_batch_fence(struct tw_durable *set, struct twi_durable_timer *timer, bool own)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * [io] The I/O thread. One step reads the clocks, loads a slice of the near window, takes all
- * staged items, and then does the work that can wait.
+ * [io] The I/O thread. One step reads the clocks, loads a slice of the near window (in a shared
+ * set: claims timers), takes all staged items, and then does the work that can wait.
  *
  * Sleep. If there is nothing to do, the thread sleeps until a timer is staged. It sleeps at most a
  * second, because it must notice when the wall clock is set. If an item was staged, it then sleeps

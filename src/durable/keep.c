@@ -115,8 +115,8 @@ static void arm(struct tw_durable *set, struct twi_durable_timer *timer, int64_t
 	 */
 	list_leave(set, timer);
 	/*
-	 * The delay counts from engine_ns, the reading of this step, because a load may have taken
-	 * long since then.
+	 * The delay was computed with the clocks that this step has read, so it counts from
+	 * engine_ns. A load may have taken long since then.
 	 */
 	if (!disarm(timer) ||
 	    twi_run_arm(set, timer, twi_durable_shift(set->engine_ns, delay_ns)) != 0)
@@ -235,10 +235,7 @@ void twi_keep_unhold(struct tw_durable *set)
 void twi_keep_limbo(struct tw_durable *set)
 {
 	struct twi_durable_timer *timer = TAILQ_FIRST(&set->limbo), *next;
-	/*
-	 * the length at the beginning, so that a timer that is put back on the list is not visited
-	 * twice
-	 */
+	/* The length at the beginning: a timer that is put back on the list is not visited twice. */
 	size_t count = set->limbo_count;
 
 	for (; count > 0; count--, timer = next) {

@@ -44,8 +44,8 @@ void twi_keep_unpark(struct tw_durable *set, struct twi_durable_kind *kind);
 void twi_keep_unhold(struct tw_durable *set);
 
 /*
- * Tries again with the timers of the list `limbo`: their callbacks were running, or their timeouts
- * could not be made.
+ * Frees or arms the timers of the list `limbo`, if this is possible now. They are on the list
+ * because their callbacks were running, or their timeouts could not be made.
  */
 void twi_keep_limbo(struct tw_durable *set);
 /* Frees the released timers. */

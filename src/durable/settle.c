@@ -73,8 +73,8 @@ static void settle_put(struct tw_durable *set, const struct tw_durable_op *op,
 	if (twi_durable_state(word) == TWI_DURABLE_WAITING && !timer->armed &&
 	    !stays(set, op, timer) && twi_durable_hold(&timer->word)) {
 		/*
-		 * If a canceller finds the timer now, it finds the timer held, and sends a request
-		 * to this thread. This thread then asks the store.
+		 * The timer stays HELD, so a canceller that still finds it sends a request to this
+		 * thread, which then asks the store.
 		 */
 		twi_keep_release(set, timer);
 		return;
@@ -136,8 +136,8 @@ static void settle_move(struct tw_durable *set, const struct tw_durable_op *op,
 		return;
 	timer->started = false;
 	/*
-	 * ABSENT: the timer's PUT in the same batch was refused, because of its key or for lack of
-	 * space.
+	 * Not DONE: the timer's PUT in the same batch was refused, because of its key or for lack
+	 * of space. Or, in a shared store, the timer has ended or runs in another set.
 	 */
 	if (op->outcome != TW_DURABLE_DONE || !stays(set, op, timer)) {
 		twi_keep_release(set, timer);

@@ -324,7 +324,7 @@ static bool linger(struct tw_durable *set, struct twi_durable_timer *timer)
 	uint64_t word = twi_durable_look(&timer->word); /* E101: acquires its last step */
 	int64_t linger_ns = linger_of(set, timer), soon_ns;
 
-	/* RELAXED: the step that sees the flag stores all timers that linger. */
+	/* RELAXED: a step that reads the flag later stores all timers that linger. */
 	if (linger_ns <= (int64_t)set->options.window_ns || twi_load_relaxed(&set->closing) != 0 ||
 	    twi_durable_state(word) == TWI_DURABLE_ENDED || begun(word) ||
 	    (word & TWI_DURABLE_DUE) != 0 ||

@@ -17,7 +17,8 @@
  *     HELD      WAITING   the holder                 the timer may not run yet, or was moved
  *     HELD      RUNNING   the engine's callback      LIN of a run
  *     HELD      ENDED     the I/O thread             a request cancels a timer that is being moved
- *     WAITING   ENDED     a canceller                LIN of a cancel (result CANCELLED)
+ *     WAITING   ENDED     a canceller,               LIN of a cancel (result CANCELLED)
+ *                         or the I/O thread          the timer was refused, or may not run again
  *     RUNNING   ENDED     the engine's callback      the run has a result
  *     RUNNING   PENDING   the engine's callback      the result comes later
  *     RUNNING   RUNNING   tw_durable_complete        sets the result before the callback returns
@@ -171,8 +172,8 @@ static inline bool twi_durable_begin(_Atomic uint64_t *word, bool asked)
 }
 
 /*
- * Makes a WAITING timer ENDED, for a canceller. Returns false if it is not WAITING. *ret_word: the
- * word before this step.
+ * Makes a WAITING timer ENDED, for a canceller or the I/O thread. Returns false if it is not
+ * WAITING. *ret_word: the word before this step.
  */
 static inline bool twi_durable_revoke(_Atomic uint64_t *word, uint64_t *ret_word)
 {
@@ -229,8 +230,8 @@ static inline bool twi_durable_finish(_Atomic uint64_t *word, enum twi_durable_r
 
 /* The outcome of twi_durable_complete(). */
 enum twi_durable_completed {
-	TWI_COMPLETED_STALE,   /* the timer has a result already, or does not run */
-	TWI_COMPLETED_EARLY,   /* the callback has not returned yet; its end will use the result */
+	TWI_COMPLETED_STALE, /* the timer has a result already, or does not run */
+	TWI_COMPLETED_EARLY, /* the callback still runs; the result counts if it returns TW_RETRY_PENDING */
 	TWI_COMPLETED_PENDING, /* the run was pending, and has ended now */
 };
 

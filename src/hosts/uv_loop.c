@@ -32,7 +32,7 @@ static uint64_t next_due(const struct tw_uv_timers *timers)
 	return ((uint64_t)due_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-/* Sets the driver to the time of the first timer. */
+/* Sets the driver to the time of the next poll, or stops it if no timer is active. */
 static void correct(struct tw_uv_timers *timers)
 {
 	uint64_t due = next_due(timers);

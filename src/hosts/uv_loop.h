@@ -78,11 +78,12 @@ struct tw_uv_timers {
 	uint64_t holding; /* timers with TIMER_ACTIVE and TIMER_REFERENCED */
 	struct twi_host_due_list due;
 	struct timer *closing; /* the timer that was closed last */
-	unsigned handles;      /* handles of ours whose close is under way, at the end */
-	bool polling;          /* between the uv_prepare_t and the uv_check_t */
-	bool inside;           /* a bracket is open */
-	bool early;            /* the driver may be earlier than needed */
-	bool running;          /* callbacks of timers run */
+	unsigned
+		handles; /* in tw_uv_timers_close and after: handles of ours that libuv still closes */
+	bool polling;    /* between the uv_prepare_t and the uv_check_t */
+	bool inside;     /* a bracket is open */
+	bool early;      /* the driver may be earlier than needed */
+	bool running;    /* callbacks of timers run */
 	bool active_until_run; /* libuv before 1.48: a timer that is due is still active */
 	bool foreign;          /* the program has closed one of the handles itself */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file run.hpp
- * Internal: per thread, the timers' callbacks that run on it, and the due timeouts whose timers
- * were destroyed.
+ * Internal: two lists of each thread. One has the timers' callbacks that run on the thread, the
+ * other the due timeouts whose timers were destroyed.
  *
  * An engine with an executor claims a batch of due timeouts before it runs the first of them. So a
  * callback on the worker may destroy a timer whose own callback has been claimed, and will run next

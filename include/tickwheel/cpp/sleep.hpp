@@ -198,8 +198,8 @@ class [[nodiscard]] sleep_awaitable
 		if (!state_.compare_exchange_strong(expected, armed, std::memory_order_acq_rel))
 			return false;
 		(void)reschedule(handle, when);
-		/* A stop may have been requested before this reschedule, which then has overwritten
-		 * the deadline of now that the request had set. */
+		/* If a stop was requested before this reschedule, the request had already moved the
+		 * deadline to now, and this reschedule has overwritten that deadline. */
 		if (token.stop_requested() || inherited.stop_requested())
 			(void)tw_reschedule(handle, 0);
 		return true;

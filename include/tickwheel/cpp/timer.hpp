@@ -123,7 +123,8 @@ class timer_base
 
 	static tw_handle load(const tw_handle &from) noexcept
 	{
-		/* Acquire: a reader that sees a new half also sees the odd count before it. */
+		/* Acquire: afterwards this thread does not read a count that is older than the
+		 * values it has read here. So read() notices that they were being changed. */
 		return {__atomic_load_n(&from.node, __ATOMIC_ACQUIRE),
 			__atomic_load_n(&from.generation, __ATOMIC_ACQUIRE)};
 	}
@@ -235,8 +236,8 @@ class timer_base
 		return handle.node != nullptr && tw_cancel(handle) == TW_CANCEL_RUNNING;
 	}
 
-	/* After a call of end() on the worker, a claimed run may still come. Then `previous_` keeps
-	 * its handle, and the timer stays in use. */
+	/* After a call of end() on the worker, a claimed run may still begin. Then `previous_` keeps
+	 * the handle of that run, and the timer stays in use. */
 	void forget() noexcept
 	{
 		if (is_running(current_))

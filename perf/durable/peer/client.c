@@ -2,8 +2,9 @@
 /*
  * Measures one keeper: durable-client KEEPER ADDRESS SECONDS | fill COUNT | open
  *
- *     SECONDS      schedules timers for SECONDS, and cancels all of them. Then schedules timers that
- *                  become due, takes them and ends them. Prints three rates per second, as JSON.
+ *     SECONDS      schedules timers for SECONDS, and cancels all of them. Then schedules timers
+ *                  that become due, takes them and ends them. Prints the rates per second, as
+ *                  JSON. Leaves out what the keeper cannot do.
  *     fill COUNT   schedules COUNT timers within the next hour, then waits to be killed
  *     open         prints the seconds that an open takes, then ends without a close
  */

@@ -4,10 +4,10 @@
  * events.
  *
  * A timer that becomes the earliest one wakes up the loop. In schedule-cancel each timer would do
- * that. So a periodic timer of one second is always due earlier than they are. The loop's cached
- * time is switched off. With it, other threads would read a time from before the latest batch of
- * callbacks, and their timers would fire early. The clock is libevent's default (coarse, 4 ms, the
- * cheapest). Only in `light`, which measures lateness, it is the precise one.
+ * that. A periodic timer of one second prevents this, because it is always due before them. The
+ * loop's cached time is switched off. If it were on, other threads would read a time from before
+ * the latest batch of callbacks, and their timers would fire early. The clock is libevent's default
+ * (coarse, 4 ms, the cheapest). Only in `light`, which measures lateness, is it the precise one.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>

@@ -25,15 +25,15 @@ static uint64_t mixed(uint64_t value)
 }
 
 /*
- * Returns a number for a file, never 0. Two files with the same number would exclude each other. The
- * chance is 1 in 2^63 for each pair.
+ * Returns a number for a file, never 0. Two files with the same number would exclude each other.
+ * The chance is 1 in 2^63 for each pair.
  */
 static uint64_t identity_of(uint64_t device, uint64_t inode)
 {
 	return mixed(mixed(device) ^ inode) | 1;
 }
 
-/* Returns whether another process made the claims that are in the table: an ancestor, by fork. */
+/* Returns whether the claims in the table are those of an ancestor of this process. */
 static bool inherited(void)
 {
 	uint64_t process = (uint64_t)getpid();

@@ -9,9 +9,10 @@
  * claimants of one file, at least one finds the other's identity, and gives up. If both claim at
  * the same moment, both may give up.
  *
- * A forked child inherits the claims of its parent. Then it may claim nothing: SQLite is open in the
- * parent, and the child has a copy of SQLite's tables and mutexes. SQLite would count the parent's
- * locks as the child's own, and take none, or wait for a mutex that no thread of the child holds.
+ * A forked child inherits the claims of its parent. While it has them, it may claim nothing: SQLite
+ * was open in the parent, and the child has a copy of SQLite's tables and mutexes. In the child
+ * SQLite would count the parent's locks as the child's own, and take none. Or it would wait for a
+ * mutex that no thread of the child holds.
  *
  * Progress: wait-free.
  */
@@ -22,8 +23,8 @@
 
 /*
  * Returns the place of the claim. Returns -EBUSY if this process has the file or claims it at this
- * moment, -EMFILE if the process has 1,024 files open, and -ECHILD if an ancestor of this process had a
- * file open when it forked.
+ * moment, -EMFILE if the process has 1,024 files open, and -ECHILD if an ancestor of this process
+ * had a file open when it forked.
  */
 int twi_claim_take(uint64_t device, uint64_t inode);
 void twi_claim_drop(int place);

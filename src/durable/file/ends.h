@@ -63,7 +63,7 @@ struct twi_ends {
 	bool rows_deleted; /* the rows of `work` are deleted; the ends follow, by number */
 };
 
-/* Reads the table `ended`. Must also be called after a rollback. */
+/* Reads the table `ended`. Must also be called when the caller has rolled a transaction back. */
 int twi_ends_read(struct twi_ends *ends);
 void twi_ends_done(struct twi_ends *ends);
 

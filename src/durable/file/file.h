@@ -47,8 +47,8 @@ int twi_file_pause(struct twi_file *file, uint32_t number, bool paused);
  */
 int twi_file_time(struct twi_file *file, int64_t now_ns);
 /*
- * Freezes the store with -ESTALE if the path no longer leads to the file, or if the process has lost
- * the lock to another process. Two system calls.
+ * Freezes the store with -ESTALE if the path no longer leads to the file, or if the process has
+ * lost the lock to another process. Makes two system calls.
  */
 void twi_file_guard(struct twi_file *file);
 /* Freezes the store after an error that allows no further write. */

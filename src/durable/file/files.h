@@ -44,8 +44,8 @@ void twi_files_drop(struct twi_files *files);
 void twi_files_undo(struct twi_files *files);
 
 /*
- * Takes the lock again, which this process has. Returns false if the process has lost it, and another
- * process has it now: a thread has opened and closed the lock file.
+ * Takes the lock again. Returns false if another process has it now. This process loses its lock if
+ * one of its threads opens and closes the lock file.
  */
 bool twi_files_held(const struct twi_files *files);
 

@@ -24,7 +24,7 @@ struct load {
 	struct twi_timers *timers;
 	struct twi_mark from; /* the last mark that was taken */
 	size_t most;          /* how many timers this load may still pass on */
-	/* this load has made the plan, so each mark must have its row, unless its end is noted */
+	/* this load has made the plan, so each mark has its row, unless the timer's end is noted */
 	bool fresh;
 };
 
@@ -102,8 +102,8 @@ static void piece_take(struct load *load, struct twi_plan *plan, struct piece *p
 			load->from = piece->marks[piece->mark_count++] = *mark;
 		else
 			/*
-			 * A load of other kinds may not have reached this mark, which the plan
-			 * loses here. So the plan now begins behind the mark, and that load must
+			 * The plan loses this mark here. A load of other kinds may still need the
+			 * mark's timer. So the plan now begins behind the mark, and that load must
 			 * make a new plan.
 			 */
 			twi_plan_pass(plan, mark);

@@ -17,12 +17,9 @@ enum {
 	TWI_SCHEMA_VERSION = 4,
 };
 
-/*
- * The one row of the table meta. */
+/* The one row of the table meta. */
 struct twi_meta {
-	int64_t serial;  /* only serials below it may
- * be in use
- */
+	int64_t serial;  /* only serials below this number may be in use */
 	int64_t epoch;   /* how often the file was opened */
 	int64_t clean;   /* 1 if the last process that had the file open closed it, otherwise 0 */
 	int64_t wall_ns; /* the highest wall-clock time of a commit; may be a second behind */

@@ -54,7 +54,10 @@ struct twi_timers {
 /* Initialises the tables' state. Serials above `known_last` were never reserved before. */
 int twi_timers_init(struct twi_timers *timers, struct twi_database *database, int64_t known_last);
 void twi_timers_done(struct twi_timers *timers);
-/* Reads the bounds of the inbox and the noted ends again. Must be called after a rollback. */
+/*
+ * Reads the bounds of the inbox and the noted ends again. Must be called when the caller has rolled
+ * a transaction back.
+ */
 int twi_timers_refresh(struct twi_timers *timers);
 
 /*

@@ -208,8 +208,8 @@ static uint64_t unseen(struct tw_durable *set, const struct twi_fresh_chunk *chu
 
 	/*
 	 * If the lane takes serials of this chunk, those before `next` are in use. If `next` is
-	 * beyond the chunk, all serials may be. If it is before the chunk, the difference wraps,
-	 * and this thread looks at all entries, some of them in vain.
+	 * beyond the chunk, all its serials may be in use. If `next` is before the chunk, the
+	 * difference wraps, and this thread looks at all entries, some of them in vain.
 	 */
 	return first_bits(next - first) & ~chunk->seen;
 }

@@ -58,7 +58,7 @@ static uint32_t most(uint32_t a, uint32_t b)
 
 static void rounds_set(struct batch *batch)
 {
-	uint32_t freed = 0, keyed = 0; /* the latest round of an end; 1 + that of a keyed PUT */
+	uint32_t freed = 0, keyed = 0; /* latest round of an end; 1 + latest of a PUT with a key */
 
 	chains_note(batch);
 	for (size_t i = 0; i < batch->count; i++) {

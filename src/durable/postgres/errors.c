@@ -28,9 +28,9 @@ static const struct code {
 } codes[] = {
 	{"TW001", -ESTALE},   /* the session is over */
 	{"TW002", -ENOTSUP},  /* the schema has another version */
-	{"3D", -ENOENT},      /* the database */
-	{"3F", -ENOENT},      /* the schema */
-	{"40", -EAGAIN},      /* a deadlock, a serialization */
+	{"3D", -ENOENT},      /* no such database */
+	{"3F", -ENOENT},      /* no such schema */
+	{"40", -EAGAIN},      /* a deadlock, or transactions that cannot be serialized */
 	{"55P03", -EAGAIN},   /* a lock was not available */
 	{"57014", -EAGAIN},   /* a statement took too long */
 	{"53100", -ENOSPC},   /* the disk is full */

@@ -21,8 +21,8 @@
 #define ROW_NS INT64_C(40000)
 /*
  * The pause after a look is this many times as long as the look, at least poll_ns and at most a
- * minute. So looks take at most a twentieth of the time. Only a look of more than 3 s takes a
- * larger part.
+ * minute. So looks take at most a twentieth of the time. There are two exceptions: a look of more
+ * than 3 s, and looks that follow at once because there may be more rows (twi_look_claimed).
  */
 #define PAUSE_FACTOR 19
 #define PAUSE_MOST_NS (60 * SECOND)
@@ -192,8 +192,8 @@ void twi_look_claimed(struct twi_postgres *store, int asked, int claimed)
 	struct twi_look *look = &store->look;
 
 	/*
-	 * There may be more rows, so the next look begins behind the last of these. It follows at
-	 * once, unless other transactions have taken all of these.
+	 * There may be more rows, so the next look begins behind the last row of this one. It
+	 * follows at once, unless other transactions have taken all rows of this look.
 	 */
 	if (asked == LOOK_MAX) {
 		look->after = (struct twi_look_place){

@@ -11,9 +11,10 @@
 #include <time.h>
 
 /*
- * The keys of the server's locks: one process at a time makes a schema, and one upgrades a schema.
- * Those that make a schema, also of version 1, wait for their lock inside a statement. An upgrade
- * waits for the statements of the database. So it must not have their lock.
+ * The keys of two locks in the server. The holder of the first makes a schema, the holder of the
+ * second upgrades one. A process that makes a schema waits for its lock inside a statement; so do
+ * processes that know only version 1. An upgrade waits until the other statements of the database
+ * have ended. If both used the same lock, they would wait for each other.
  */
 #define LOCK_MAKE "8390876205174681446"
 #define LOCK_UPGRADE "8390876205174681447" /* also in upgrade_1.sql */

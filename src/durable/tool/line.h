@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lines of a dump. The first is the head: the number of the format, the record of the file, and the
- * names of its kinds. The last line has the number of timers and dead letters, so that a cut dump
- * is recognised. Each line in between is a timer or a dead letter.
+ * names of its kinds. The last line has the number of timers and dead letters, so that an
+ * incomplete dump is recognised. Each line in between is a timer or a dead letter.
  */
 #ifndef TWI_DURABLE_TOOL_LINE_H
 #define TWI_DURABLE_TOOL_LINE_H

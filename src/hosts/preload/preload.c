@@ -9,9 +9,10 @@
  * everything else that a program does with a handle works. But libuv never starts the handle. The
  * handle's mark (mark.h) points to our timer.
  *
- * A timer's handle without a mark is one of libuv's own timers. There are four cases: the driver; a
- * timer that libuv uses itself (uv_fs_poll); one that was initialised without this library (the
- * program found uv_timer_init by dlsym in libuv); and one for which there was no memory.
+ * A timer's handle without a mark is one of libuv's own timers: the driver; a timer that libuv uses
+ * itself (uv_fs_poll); one that was initialised without this library (the program found
+ * uv_timer_init by dlsym in libuv); and one that the adapter could not serve, for example because
+ * there was no memory.
  *
  * This file, not the adapter, repeats timers: like libuv, it starts a repeating timer again before
  * the callback.
@@ -198,7 +199,10 @@ TW_API void uv_close(uv_handle_t *handle, uv_close_cb closed)
 	twi_uv()->close(handle, closed);
 }
 
-/* The stop leaves due.when and due.order as they are, so the list has the order of the timers. */
+/*
+ * Stops a timer of ours, and adds it to the list `to`. The stop does not change due.when and
+ * due.order, so the list can still sort the timers.
+ */
 static void collect(uv_handle_t *handle, void *to)
 {
 	struct tw_uv_timer *timer = ours(handle);
