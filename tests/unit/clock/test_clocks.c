@@ -103,8 +103,9 @@ Test(clocks, say_what_they_count)
 }
 
 /*
- * Returns how many of 100 readings or expiries may miss the bound. If a hypervisor delays the
- * kernel's tick, the coarse clock falls further behind than its lag (tickwheel/clock.h).
+ * Returns how many of 100 readings or expiries may be further behind than the clock's lag allows.
+ * If a hypervisor delays the kernel's tick, the coarse clock falls further behind than its lag
+ * (tickwheel/clock.h).
  */
 static int misses_allowed(int type)
 {

@@ -168,7 +168,8 @@ static void *producer(void *returned)
 	return NULL;
 }
 
-/* Each producer needs a slab first. If one were lost, the cap would soon refuse the next. */
+/* Each producer needs a slab first. If a slab were lost, the next producer would soon exceed the
+ * cap. */
 Test(cancelled, schedule_is_no_cancellation_point)
 {
 	open_engine(0);

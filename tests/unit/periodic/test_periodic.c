@@ -490,8 +490,8 @@ Test(periodic, poll_makes_one_run_of_a_burst)
 	fixture_close(&fixture);
 }
 
-/* One chain has missed thousands of points. The other chain must not wait until it has caught
- * up. */
+/* One chain has missed thousands of points. The other chain must not wait until the first has
+ * caught up. */
 Test(periodic, catching_up_delays_no_other_chain)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);

@@ -96,7 +96,8 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* Steps the wall clock. No callback is running, and a step back makes no timeout run. */
+/* Steps the wall clock. A step forward may make timeouts run at once, and their callbacks read
+ * test.wall_ns, so the test sets it first. A step back makes no timeout run. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;
