@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defects seen in other timer engines, with a test each. The names b14, b15 … are those of the list
- * in docs/internals/testing.md.
+ * Defects seen in other timer engines, with a test each. The names b14, b15 and so on are those of
+ * the list in docs/internals/testing.md.
  *
  * The other defects of that list have their tests in these files: B1 in test_stop_threads and
- * race/, B2 and B3 in test_start and race/, B4 in test_start, B5, B6, B9 and B13 in test_pending,
- * B7 and B11 in test_stop_threads, B8 in test_dispatch, B10 in test_start_system, B12 in
- * test_limit_race, B15 in test_netty, B20 in test_wall_clock, B21 in test_memory. B12 and B17 also
- * have tests in tests/freeze.
+ * race/, B2 and B3 in test_start and race/, B4 in test_start and test_start_system, B5, B6, B9 and
+ * B13 in test_pending, B7 and B11 in test_stop_threads, B8 in test_dispatch, B10 in
+ * test_start_system, B12 in test_limit_race, B20 in test_wall_clock, B21 in test_memory. Further
+ * tests of defects: B15 in test_netty, B18 in test_backlog_real, B12 and B17 in tests/freeze.
  *
  * Seen to fail with these defects:
  * - b14: an ordered wheel does not sort;
