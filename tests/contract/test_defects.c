@@ -65,8 +65,8 @@ static void order_of_one_tick(uint32_t wheel, uint32_t flags, int64_t tick)
 	for (int i = 0; i < COUNT; i++)
 		must_schedule(fixture.engine, tick * fixture.tick_ns + delays_us[i] * NS_PER_US,
 			      &order_kind, &probe);
-	/* A loop runs due timeouts when it polls, also inside a tick. A worker waits for the end
-	 * of the tick. */
+	/* A worker runs due timeouts at the end of their tick, so none may have run before. A loop
+	 * runs them when it polls, also inside a tick. */
 	if ((flags & TW_ENGINE_LOOP) == 0) {
 		fixture_advance_to(&fixture, (tick + 1) * fixture.tick_ns - 1);
 		check_int(probe.runs, 0);

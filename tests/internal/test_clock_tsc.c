@@ -173,7 +173,7 @@ Test(clock_tsc, slow_samples_do_not_lower_it)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A sample's age must count from before it was taken. Here the clock runs fast because of a
+/* A sample's age must count from the beginning of the sample. Here the clock runs fast because of a
  * slew. */
 Test(clock_tsc, a_slow_sample_is_old_already)
 {

@@ -118,7 +118,8 @@ static void end_cancels(int count)
 		probe_init(&probe[i], fixture.engine);
 		(void)scope_schedule(scope, NS_PER_MS + i,
 				     i % 3 == 0 ? &probe_final_kind : &probe_kind, &probe[i]);
-		/* From here on, the first half is in the wheel. */
+		/* After half of the schedules, moves the timeouts that are scheduled so far into
+		 * the wheel. */
 		if (i == count / 2)
 			fixture_flush(&fixture);
 	}
