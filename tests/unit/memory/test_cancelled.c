@@ -20,7 +20,7 @@
 
 enum {
 	FIRST = 3000,    /* timeouts that are in the wheel before the cancel */
-	CANCELLED = 300, /* of these, so many are cancelled */
+	CANCELLED = 300, /* how many of these are cancelled */
 	MORE = 20000,    /* enough to make the wheel allocate several times */
 	SLABS = 2,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeouts at dates at random, in virtual time, compared with a list. The test schedules, cancels,
- * reschedules, lets time pass and steps the wall clock by up to twenty years, in worker mode and in
+ * reschedules, lets time pass and steps the wall clock by up to ten years, in worker mode and in
  * loop mode, with each wheel, ordered or not.
  *
  * No callback may run while the wall clock is before its date. When the worker has finished its
