@@ -315,8 +315,8 @@ Test(defects, b18_a_million_run_in_one_tick)
 }
 
 /*
- * In the next test, the wheel has one due timeout, and 250,000 timeouts are in ingress. The due one
- * must run after at most one batch, however long ingress is.
+ * In the next tests, the wheel has one due timeout, and many other timeouts are in ingress. The due
+ * one must run after at most one batch, however many wait in ingress.
  */
 struct due_one {
 	struct tw_engine *engine;

@@ -292,8 +292,8 @@ Test(clocks, count_from_the_end_of_a_run)
 	}
 }
 
-/* The worker must sleep until the deadline in one sleep, and wake up without a call from another
- * thread. */
+/* The worker must sleep until the deadline with only a few turns before it, and wake up without a
+ * call from another thread. */
 Test(clocks, the_worker_sleeps_and_wakes_up)
 {
 	FOR_EACH_TYPE(type)

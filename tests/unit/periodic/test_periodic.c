@@ -410,8 +410,8 @@ Test(periodic, what_does_not_fit_never_comes)
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
 /*
- * Runs a chain that begins 100 ms before the end of time, the greatest time. It runs every 30 ms
- * while there is time left.
+ * Runs a chain that begins 100 ms before the end of time, the greatest time. There must be `runs`
+ * runs, each due 30 ms after the previous one. Then the chain must wait for ever.
  */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {

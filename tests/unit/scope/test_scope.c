@@ -251,7 +251,7 @@ static void on_beat(struct tw_handle self, void *arg)
 	session->said[0] = tw_scope_schedule(session->scope, NS_PER_MS, &beat_kind, session, NULL);
 }
 
-/* A callback that schedules itself again must do so until the scope ends, in the same few slots. */
+/* A timeout whose callback schedules it again must run until the scope ends. */
 Test(scope, callback_schedules_itself_again)
 {
 	struct session session = {.runs = 0};
