@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Defects seen in other timer engines, with a test each. The names b14, b15 … are those of the list
- * in docs/internals/testing.md.
+ * Defects seen in other timer engines, with a test each. The names b14, b15 and so on are those of
+ * the list in docs/internals/testing.md.
  *
  * The other defects of that list have their tests in these files: B1 in test_stop_threads and
- * race/, B2 and B3 in test_start and race/, B4 in test_start, B5, B6, B9 and B13 in test_pending,
- * B7 and B11 in test_stop_threads, B8 in test_dispatch, B10 in test_start_system, B12 in
- * test_limit_race, B15 in test_netty, B20 in test_wall_clock, B21 in test_memory. B12 and B17 also
- * have tests in tests/freeze.
+ * race/, B2 and B3 in test_start and race/, B4 in test_start and test_start_system, B5, B6, B9 and
+ * B13 in test_pending, B7 and B11 in test_stop_threads, B8 in test_dispatch, B10 in
+ * test_start_system, B12 in test_limit_race, B20 in test_wall_clock, B21 in test_memory. Further
+ * tests of defects: B15 in test_netty, B18 in test_backlog_real, B12 and B17 in tests/freeze.
  *
  * Seen to fail with these defects:
  * - b14: an ordered wheel does not sort;
@@ -65,8 +65,8 @@ static void order_of_one_tick(uint32_t wheel, uint32_t flags, int64_t tick)
 	for (int i = 0; i < COUNT; i++)
 		must_schedule(fixture.engine, tick * fixture.tick_ns + delays_us[i] * NS_PER_US,
 			      &order_kind, &probe);
-	/* A loop runs due timeouts when it polls, also inside a tick. A worker waits for the end
-	 * of the tick. */
+	/* A worker runs due timeouts at the end of their tick, so none may have run before. A loop
+	 * runs them when it polls, also inside a tick. */
 	if ((flags & TW_ENGINE_LOOP) == 0) {
 		fixture_advance_to(&fixture, (tick + 1) * fixture.tick_ns - 1);
 		check_int(probe.runs, 0);
@@ -315,8 +315,8 @@ Test(defects, b18_a_million_run_in_one_tick)
 }
 
 /*
- * In the next test, the wheel has one due timeout, and 250,000 timeouts are in ingress. The due one
- * must run after at most one batch, however long ingress is.
+ * In the next tests, the wheel has one due timeout, and many other timeouts are in ingress. The due
+ * one must run after at most one batch, however many wait in ingress.
  */
 struct due_one {
 	struct tw_engine *engine;

@@ -99,7 +99,7 @@ Test(dpdk, timers_armed_by_all_threads_run_once_each)
 
 /*
  * In the next test, the callback overwrites the storage of its own argument. The engine must not
- * read it afterwards.
+ * read that storage afterwards.
  */
 struct own_storage {
 	struct tw_kind kind;

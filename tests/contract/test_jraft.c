@@ -5,9 +5,9 @@
  * ("adjusted"). Each reset begins the wait again.
  *
  * Seen to fail with these defects: a chain continues after a cancel in its run; a reschedule does
- * not move the next run, or does not move the grid (reset_before…); the wait counts from the start
- * of a run (reset_before…); a wait that the callback has set is ignored (adjust); a finaliser runs
- * twice (cancel_destroys…).
+ * not move the next run, or does not move the grid (reset_before...); the wait counts from the start
+ * of a run (reset_before...); a wait that the callback has set is ignored (adjust); a finaliser runs
+ * twice (cancel_destroys...).
  */
 #include "../unit/periodic/periodic_scene.h"
 

@@ -3,7 +3,7 @@
  * The tests of Netty's own suite for its HashedWheelTimer, with the numbers of that suite, in
  * virtual time.
  *
- * Seen to fail with this defect: a deadline overflows (test b15_…).
+ * Seen to fail with this defect: a deadline overflows (test b15_...).
  */
 #include "probe.h"
 

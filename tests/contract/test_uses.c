@@ -45,7 +45,7 @@ static const struct tw_kind request_kind = TW_KIND(on_timed_out, NULL);
  * set, otherwise those of all other requests. */
 struct answers {
 	bool late;
-	int outcomes[5]; /* counts of each result of cancel */
+	int outcomes[5]; /* how often cancel returned each result */
 };
 
 static void *answers_main(void *argument)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Typical uses of retries in servers, in virtual time: the failed calls of a failback cluster, the
- * notices of a payment, after delays from a table or growing delays, and a timer operation that is
- * tried again and stays one pending timeout.
+ * Typical uses of retries in servers, in virtual time. A failback cluster retries failed calls. A
+ * payment service repeats its notice to a merchant, after the delays of a table or after growing
+ * delays. A failed timer operation is tried again, and stays one pending timeout.
  */
 #include "../unit/retry/retry_scene.h"
 
@@ -72,9 +72,9 @@ static void calls_retried(struct fixture *fixture, struct tw_retry *queue, int f
 }
 
 /*
- * Runs five failed calls in a queue of three places, by this policy. The queue and one other
- * timeout take all places of the engine. No retry may be lost because of that. Seen to fail with
- * this defect: a retry gives its place back between attempts.
+ * Puts five failed calls into a queue of three places. `policy` is the queue's policy for tasks
+ * beyond that. The queue and one other timeout take all places of the engine. No retry may be lost
+ * because of that. Seen to fail with this defect: a retry gives its place back between attempts.
  */
 static void failback_run(uint32_t policy, int from, int outcome, int end)
 {

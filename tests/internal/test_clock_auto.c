@@ -3,9 +3,9 @@
  * Tests which clock an engine gets if its options name none. The times that a caller sees must not
  * show which clock it is.
  *
- * Seen to fail with these defects: the choice ignores the tick, or the spin (fine_ticks…);
+ * Seen to fail with these defects: the choice ignores the tick, or the spin (fine_ticks...);
  * twi_clock_quick_after_ns() does not add the lag (no_deadline_is_early); an engine gets the clock
- * of another one (threads_at_once…); a thread can be cancelled while it reads the kernel's clock.
+ * of another one (threads_at_once...); a thread can be cancelled while it reads the kernel's clock.
  */
 #include "check.h"
 #include "clock/auto.h"

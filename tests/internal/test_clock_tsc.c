@@ -6,15 +6,15 @@
  * called the fall.
  *
  * Seen to fail with these defects (in parentheses: the tests):
- * - sample_fits() does not check one of its two conditions (falls_back_…), or allows a reading to
- *   be 5 us ahead (…_by_a_little);
+ * - sample_fits() does not check one of its two conditions (falls_back_...), or allows a reading to
+ *   be 5 us ahead (..._by_a_little);
  * - a sample is used for ever, does not raise the count of samples, or is used after the fall
- *   (a_sample_serves…, check_fallen);
- * - a sample's age counts from the end of the sample (a_slow_…);
+ *   (a_sample_serves..., check_fallen);
+ * - a sample's age counts from the end of the sample (a_slow_...);
  * - after the fall, the clock returns CLOCK_MONOTONIC although an earlier reading was ahead of it
- *   (does_not_step_back_…);
+ *   (does_not_step_back_...);
  * - after the fall, the clock returns the counter's greatest reading without waiting for
- *   CLOCK_MONOTONIC (waits_…).
+ *   CLOCK_MONOTONIC (waits_...).
  */
 #include "check.h"
 #include "clock/auto.h"
@@ -173,7 +173,7 @@ Test(clock_tsc, slow_samples_do_not_lower_it)
 	check_int(tw_clock_destroy(clock), 0);
 }
 
-/* A sample's age must count from before it was taken. Here the clock runs fast because of a
+/* A sample's age must count from the beginning of the sample. Here the clock runs fast because of a
  * slew. */
 Test(clock_tsc, a_slow_sample_is_old_already)
 {

@@ -3,8 +3,8 @@
  * A constructor of a program that is linked statically calls the library. The library's own
  * constructors must have run before.
  *
- * Seen to fail with this defect: TWI_CONSTRUCTOR has no priority. Then the thread shares the lane of
- * threads without a lane of their own, and the library does not use membarrier(2) yet.
+ * Seen to fail with this defect: TWI_CONSTRUCTOR has no priority. Then the thread uses the shared
+ * lane, and the library does not use membarrier(2) yet.
  */
 #include "check.h"
 

@@ -7,7 +7,7 @@
  * Seen to fail with these defects:
  * - CPUs are assigned to the engines in turn, so that neighbours are separated;
  * - a worker without CPUs of its own is pinned to an empty set;
- * - of a node's engines, threads use only the first;
+ * - threads use only the first of a node's engines;
  * - if the system has more possible CPUs than a cpu_set_t can hold, it is treated as one that does
  *   not answer;
  * - if the system does not answer, the map has no CPU at all;

@@ -26,7 +26,8 @@
 enum {
 	ENGINES = 3,
 	THREADS = 3,
-	/* More threads than lanes. Threads without a lane of their own share the last lane. */
+	/* More threads than near lanes. The others are far threads. An engine makes no lane for a
+	 * far thread that only reschedules, so the far threads count in the shared lane. */
 	CROWD = TWI_LANES + 6,
 };
 
@@ -110,8 +111,8 @@ Test(reschedule_count, counts_of_several_engines_are_exact, .timeout = 100)
 }
 
 /*
- * In the next test, more threads than lanes run at once. Each counts in its lane, and several
- * threads count in the last lane at the same time.
+ * In the next test, more threads than near lanes run at once. Each thread with a near lane counts
+ * in its own lane, and all others count in the shared lane at the same time.
  */
 
 struct member {

@@ -370,7 +370,7 @@ Test(ring, the_other_engine_outlives_the_one_with_the_old_entry)
 	struct gate other_gate;
 	struct tw_options options = fixture_options();
 
-	/* The engine is never polled, so only its finish reads the ring. */
+	/* No thread polls this loop, so only twi_worker_finish() reads the ring. */
 	options.flags = TW_ENGINE_LOOP;
 	fixture_open(&ours, &options);
 	engine_use_rings(ours.engine);

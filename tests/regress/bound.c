@@ -21,7 +21,7 @@
 enum { PAIRS = 3000000, REJECTIONS = 200000, BACKLOG = 400 };
 
 /* The most slab memory that a test may need. It allows for timeouts that are scheduled before a
- * late wake-up of the worker. Without the library's own bound, the tests need 190 MiB. */
+ * late wake-up of the worker. Without the library's own bound, the tests need 190 MiB or more. */
 #define BOUND_BYTES (UINT64_C(128) << 20)
 
 static struct tw_options hour_tick(void)

@@ -76,7 +76,7 @@ Test(flush, flush_fails_when_the_start_fails)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A stop comes while the worker is held in a callback and a flusher waits for it. */
+/* The engine is stopped while a callback holds the worker and a flusher waits for the worker. */
 Test(flush, flush_returns_eshutdown_when_a_stop_comes)
 {
 	struct flusher flusher;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The owner of a loop got wrong results. During a hand-back, its calls on owner-only timeouts
- * failed with -EPERM, as if it were not the owner, and a start reported success. After stop, a
- * schedule of such a timeout returned -EPERM instead of -ESHUTDOWN. If memory for slot entries was
- * short, tw_engine_next_due returned a time that was a tick too late for a timeout that was already
- * due.
+ * failed with -EPERM, as if it were not the owner, and tw_engine_start reported success. After
+ * stop, a schedule of such a timeout returned -EPERM instead of -ESHUTDOWN. If memory for slot
+ * entries was short, tw_engine_next_due returned a time that was a tick too late for a timeout that
+ * was already due.
  */
 #include "fault.h"
 #include "fixture.h"

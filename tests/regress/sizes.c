@@ -4,7 +4,7 @@
  * INT64_MIN, which has no opposite. Such calls must be rejected, and must not touch other memory.
  *
  * Seen to fail with this defect: options are read to their end for any size
- * (absurd_size_is_not_read… crashes).
+ * (absurd_size_is_not_read... crashes).
  */
 #include "probe.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assertions that print the values. Criterion ignores an assertion that fails in a test's teardown.
- * There it fails the test only if the process crashes. So a failed assertion here ends the process.
- * Only the thread that runs the test may assert. Callbacks and helper threads record values, and
- * that thread asserts on them.
+ * Assertions that print the values. If an assertion fails in a test's teardown, Criterion ignores
+ * the failure unless the process crashes. So a failed assertion here ends the process. Only the
+ * thread that runs the test may assert. Callbacks and helper threads record values, and that thread
+ * asserts on them.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H

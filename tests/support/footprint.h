@@ -78,8 +78,8 @@ static inline struct footprint footprint_take(void)
 }
 
 /*
- * Takes a footprint to compare with `before`. Waits first, because the system lists a joined thread
- * for a moment longer.
+ * Takes a footprint to compare with `before`. Waits first, because for a moment after a join the
+ * system still lists the thread.
  */
 static inline struct footprint footprint_take_after(const struct footprint *before)
 {

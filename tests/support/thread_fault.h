@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* create_error is the error that pthread_create returns; 0: it works as usual. create_before is
- * the number of calls that still succeed first. */
+/* create_error is the error that pthread_create returns; 0: it works as usual. The next
+ * create_before calls still succeed, and the failures begin after them. */
 static atomic_int create_error, create_before;
 
 /* Called before each failure, if it is not NULL. A test may make the caller wait there. */

@@ -286,9 +286,9 @@ static TWI_WORKER_ONLY uint64_t crowd_take(uint64_t limit, int batches)
 }
 
 /*
- * Checks that nodes with equal deadlines come out in the order of insertion. Removals leave the
- * slots in disorder. Nodes are removed and inserted again while others with their deadline come
- * out.
+ * Checks that nodes with equal deadlines come out in the order of insertion. Between the batches,
+ * nodes that are due later are removed and inserted again. So the nodes in a slot are not in the
+ * order of insertion.
  */
 static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 {
@@ -307,7 +307,8 @@ static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 		for (int i = rand() % 300; i > 0; i--) {
 			int which = rand() % CROWD;
 
-			/* A timeout that was given out must not come again. */
+			/* Skips nodes that were given out, and nodes whose deadline is not after
+			 * the latest one that was given out. */
 			if (twi_node_deadline_ns(crowd[which]) <= last_ns ||
 			    crowd[which]->place == TWI_PLACE_NONE)
 				continue;

@@ -95,7 +95,8 @@ Test(batch_cancel, many_are_cancelled_in_the_wheel_and_on_their_way)
 
 /*
  * When the worker has reclaimed the cancelled timeouts, their memory must be used again. All rounds
- * together use more blocks than a slab has.
+ * together use more blocks than a slab has, so the test needs a second slab if the memory is not
+ * used again.
  */
 Test(batch_cancel, memory_cancelled_out_of_the_wheel_serves_again)
 {

@@ -151,7 +151,8 @@ Test(batch_ends, schedule_many_after_stop_rejects_each_item)
 	free(items);
 }
 
-/* This allocator stops the engine when the library asks for memory beyond the first slab. */
+/* The engine that the allocator below stops when the library asks for memory beyond the first slab,
+ * and the result of that stop. */
 static struct tw_engine *to_be_stopped;
 static int said_by_stop;
 

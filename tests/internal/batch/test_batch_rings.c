@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch whose lane has a ring with fewer free entries than the batch needs, or with none.
- * One test has more threads than lanes. A batch must be published once, and a sleeping
- * worker must be notified of timeouts that wait for it.
+ * A batch whose lane has a ring with fewer free entries than the batch needs, or with none. One
+ * test has more threads than near lanes. A batch must be published once, and a sleeping worker must
+ * be notified of timeouts that wait for it.
  *
  * Seen to fail with these defects: twi_batch_find_room() does not look for free entries, or assumes
  * that there are some; a chain is not pushed, or its nodes are not linked; a batch that completes
@@ -124,7 +124,8 @@ Test(batch_rings, without_a_ring_the_batch_runs_whole)
 	free(items);
 }
 
-/* There are more threads than lanes, and all of them use batches at the same time. */
+/* In the next test there are more threads than near lanes, so some threads have far lanes. All of
+ * them use batches at the same time. */
 static struct {
 	struct fixture fixture;
 	pthread_barrier_t line;

@@ -111,8 +111,8 @@ static void list_fill(void)
 	fixture_flush(&first.fixture);
 }
 
-/* Cancels one of these timeouts: the one whose entry the worker checks after all others. Returns
- * its handle. */
+/* Cancels one of the listed timeouts: the one whose entry the worker checks after all others.
+ * Returns its handle. */
 static struct tw_handle entry_end(void)
 {
 	const struct twi_wall *wall = twi_wall_of(&first.fixture.engine->worker);
@@ -129,8 +129,8 @@ static struct tw_handle entry_end(void)
 }
 
 /*
- * There is no memory for the entry of a timeout, so the worker must look at its date again and
- * again. It must not rely on the entry that an earlier timeout of the block has left.
+ * There is no memory for the entry of a timeout, so the worker must check the timeout's date again
+ * and again. It must not rely on the entry that an earlier timeout of the same block has left.
  */
 Test(date_wrap, an_entry_stands_for_no_later_timeout)
 {
@@ -148,12 +148,12 @@ Test(date_wrap, an_entry_stands_for_no_later_timeout)
 	check_true(next.node == ended.node);
 	fixture_flush(&first.fixture);
 	check_at_least(fault.failed, 1);
-	/* The step makes the date come sooner than the worker's next look at it. */
+	/* The step makes the date come before the worker checks it again. */
 	wall_step(&first, 5 * HOUR_NS - NS_PER_S / 20);
 	wall_step(&first, -5 * HOUR_NS);
 	fault_disarm(&fault);
 	wall_pass(&first, NS_PER_S / 5);
-	/* The worker drops the entry. */
+	/* While the worker lists these timeouts, it drops the entry of the ended timeout. */
 	list_fill();
 	check_int(tw_timeout_state(next), TW_STATE_INIT);
 	wall_step(&first, 6 * HOUR_NS);

@@ -21,8 +21,8 @@
 static struct fixture fixture;
 static atomic_int runs;
 
-/* Opens a loop engine. The worker looks at its ring only in a poll, so the block of a cancelled
- * timeout is free at once. */
+/* Opens a loop engine. The worker takes timeouts from the ring only in a poll, and a timeout that
+ * is cancelled in the ring gives its block back at once. */
 static void loop_open(void)
 {
 	struct tw_options options;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring entries that are used again (queue/ring.h). A thread that schedules and cancels again and
- * again soon makes no further push. Its timeouts must get into the wheel nevertheless, and a thread
- * that stops doing so must push again.
+ * Ring entries that are used again (queue/ring.h). If a thread schedules and cancels again and
+ * again, the worker promises not to read the lane's entries before it has made a barrier. Then the
+ * thread soon makes no further push. Its timeouts must get into the wheel nevertheless. When the
+ * thread no longer cancels its timeouts, it must push again.
  *
  * Seen to fail with these defects: the worker never promises; it promises after one large batch, or
  * without a barrier in the system; it keeps its promise to a lane whose timeouts go into the wheel;
@@ -139,7 +140,8 @@ Test(entry_again, other_nodes_need_a_push, .init = begin, .fini = end)
 	check_int(atomic_load(&fired), 2);
 }
 
-/* Timeouts that go into the wheel end the use, so the worker makes no barriers for them. */
+/* If the thread's timeouts go into the wheel, the worker no longer promises, so it makes no
+ * barriers for them. */
 Test(entry_again, thread_that_fills_the_wheel_pushes_again, .init = begin, .fini = end)
 {
 	uint64_t before;

@@ -20,7 +20,8 @@ enum {
 	CALM_ROUNDS = 200,
 };
 
-/* The memory of the engine's rings. An allocation of more than `most_bytes` fails. */
+/* The rings' arrays and bytes that are in use, and how often the library has tried to allocate an
+ * array. An array of more than `most_bytes` is not allocated. */
 static size_t arrays, ring_bytes, allocations, most_bytes;
 
 static bool is_ring(size_t bytes, size_t align)

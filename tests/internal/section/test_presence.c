@@ -269,7 +269,7 @@ Test(presence, stop_of_a_loop_returns_in_time_if_the_engine_is_pinned)
 	loop_stop_keeps_its_limit(BY_PIN);
 }
 
-/* Nothing is in the way of this stop, so it needs none of its time. */
+/* No thread delays this stop, so it must succeed even with a time limit of 0. */
 Test(presence, stop_of_a_loop_ends_although_its_limit_is_over)
 {
 	struct tw_engine *engine = loop_open();
@@ -284,7 +284,8 @@ static void on_abort(int signal_number)
 	child_end(0);
 }
 
-/* The barrier is forbidden after the threads have got their marks, as by a sandbox that begins. */
+/* The barrier is forbidden after the threads have got their marks, as when a program enters a
+ * sandbox. */
 static void abort_without_barrier(void)
 {
 	struct tw_engine *engine;

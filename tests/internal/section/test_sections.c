@@ -218,8 +218,9 @@ static bool ends_at_its_limit(void)
 }
 
 /*
- * The second grace period finds a section without a reader in the word in which no section begins
- * any more.
+ * The first grace period gives up. If the section belongs to a thread without a reader, it counts
+ * in one of two words. The first grace period has made new sections count in the other word, and
+ * the second must still find this section.
  */
 static void gives_up(void *(*section)(void *))
 {
@@ -267,7 +268,8 @@ Test(sections, readers_are_used_again)
 	}
 }
 
-/* The last threads have readers in a further block, whose memory is made meanwhile. */
+/* The first block has too few readers for the crowd, so a further block is allocated for the last
+ * threads. */
 Test(sections, waits_for_each_of_a_crowd)
 {
 	pthread_t crowd[CROWD], waiter;

@@ -57,8 +57,8 @@ Test(batch_loop, owners_batch_bypasses_the_lane)
 		many_init(&many, scene.fixture.engine, scene.kind, &scene.runs);
 		(void)many_schedule(&many);
 		check_int(many.scheduled, COUNT);
-		/* The owner's timeouts do not go through a lane. They are pending in the wheel,
-		 * or fresh. */
+		/* The owner's timeouts do not go through a lane, so they count as transferred at
+		 * once. They are pending in the wheel, or fresh. */
 		check_int(stats_of(many.engine).transferred, COUNT);
 		check_int(tw_cancel_many(many.handle, COUNT / 2, outcomes), COUNT / 2);
 		check_int(outcomes[0], TW_CANCEL_DONE);

@@ -287,8 +287,8 @@ static void on_inner_loop(struct tw_handle self, void *loop)
 }
 
 /*
- * The outer run must still end on its own worker, because without a dispatch hook only the worker
- * has memory for measurements.
+ * The inner callback ends the thread. The outer run must still be measured as a run on its own
+ * worker, because without a dispatch hook an engine has memory only for its worker's measurements.
  */
 Test(measure, outer_run_is_measured_on_its_own_worker)
 {
@@ -313,8 +313,8 @@ Test(measure, outer_run_is_measured_on_its_own_worker)
 	check_int(tw_engine_destroy(engine), 0);
 }
 
-/* A poll may get a time ahead of the clock, so a run may begin before its deadline. Its lateness
- * must then be 0. */
+/* A poll may be given a time ahead of the clock, so a run may begin before its deadline. Its
+ * lateness must then be 0. */
 Test(measure, a_time_before_the_deadline_is_zero)
 {
 	struct tw_options options = measure_options();

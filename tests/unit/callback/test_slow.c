@@ -361,8 +361,8 @@ Test(slow, a_run_inside_another)
 }
 
 /*
- * More threads than lanes. A thread without a lane of its own has no slot that others could check.
- * So its slow run is noticed only when it ends.
+ * More threads than near lanes. Only a thread with a near lane has a slot, which other threads
+ * check for slow runs. So the slow run of any other thread is noticed only when the run ends.
  */
 enum { CROWD = 70 };
 

@@ -43,8 +43,8 @@ Test(slow_hook, its_time_is_nobodys)
 }
 
 /*
- * In the next tests, an executor's thread calls the hook for another thread's run, while it is
- * inside a run of its own. `inside` records the results of the hook's calls.
+ * In the next tests, an executor's thread calls the hook for another thread's run. The executor's
+ * thread is inside a run of its own then. `inside` records the results of the hook's calls.
  */
 static struct {
 	struct tw_handle own;
@@ -108,7 +108,7 @@ Test(slow_hook, in_an_executor_it_is_inside_a_run)
 	check_int(inside.cancelled, TW_CANCEL_RUNNING);
 }
 
-/* The thread's own run belongs to a chain, so the cancel stops the chain. */
+/* The thread's own run belongs to a chain, so tw_cancel_wait in the hook stops the chain. */
 Test(slow_hook, in_an_executor_inside_a_run_of_a_chain)
 {
 	struct work work = {.run_ns = 0};

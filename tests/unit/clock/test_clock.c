@@ -132,7 +132,8 @@ Test(clock, stands_still_in_real_time)
 	fixture_open(&fixture, NULL);
 	probe_schedule(&fixture, &probe, NS_PER_MS);
 	/*
-	 * Now the timeout would be due in real time. The flush makes the worker look at the clock.
+	 * In real time the timeout would be due now. The flush makes the worker look at the virtual
+	 * clock, which has not moved.
 	 */
 	sleep_ns(5 * NS_PER_MS);
 	fixture_flush(&fixture);

@@ -5,13 +5,13 @@
  * to wake it. Bad calls must be rejected.
  *
  * Seen to fail with these defects (in parentheses: the tests):
- * - the coarse clock has a lag of 0 (read_…, count_from_the_end_of_a_run);
- * - the clock of the time stamp counter has a tenth of its lag (read_…, are_never_early);
+ * - the coarse clock has a lag of 0 (read_..., count_from_the_end_of_a_run);
+ * - the clock of the time stamp counter has a tenth of its lag (read_..., are_never_early);
  * - the end of a chain's run is read without the lag (count_from_the_end_of_a_run);
- * - offset_raise() stores the offset although the present one is greater (never_step_back_…);
+ * - offset_raise() stores the offset although the present one is greater (never_step_back_...);
  * - a waker does not raise the eventfd after it has changed the park word (stop, and a nearer
  *   deadline);
- * - the worker does not read the eventfd (the_worker_sleeps_…).
+ * - the worker does not read the eventfd (the_worker_sleeps_...).
  */
 #include "asleep.h"
 #include "fault.h"
@@ -103,8 +103,9 @@ Test(clocks, say_what_they_count)
 }
 
 /*
- * Returns how many of 100 readings or expiries may miss the bound. If a hypervisor delays the
- * kernel's tick, the coarse clock falls further behind than its lag (tickwheel/clock.h).
+ * Returns how many of 100 readings or expiries may be further behind than the clock's lag allows.
+ * If a hypervisor delays the kernel's tick, the coarse clock falls further behind than its lag
+ * (tickwheel/clock.h).
  */
 static int misses_allowed(int type)
 {
@@ -291,8 +292,8 @@ Test(clocks, count_from_the_end_of_a_run)
 	}
 }
 
-/* The worker must sleep until the deadline in one sleep, and wake up without a call from another
- * thread. */
+/* The worker must sleep until the deadline with only a few turns before it, and wake up without a
+ * call from another thread. */
 Test(clocks, the_worker_sleeps_and_wakes_up)
 {
 	FOR_EACH_TYPE(type)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A start either succeeds or leaves the engine as it was. The tests use thread hooks that fail,
- * and schedules that are accepted during a start. B2 to B4 are defects of
+ * A start either succeeds, or fails and leaves the engine usable. The tests use thread hooks that
+ * fail, and schedules that are accepted during a start. B2 to B4 are defects of
  * docs/internals/testing.md.
  *
  * Seen to fail with these defects: a start waits until another thread's start has ended (b02); a
@@ -125,10 +125,7 @@ Test(start, negative_and_positive_hook_errors)
 	maker_close(&maker, &fixture);
 }
 
-/*
- * After a failed start the engine can be destroyed, because it is as before. It cannot be destroyed
- * if it has accepted a timeout.
- */
+/* After a failed start the engine can be destroyed, unless it has accepted a timeout meanwhile. */
 Test(start, destroy_after_a_failed_start)
 {
 	struct maker maker = {.failures = 2, .error = ENOSPC};
@@ -321,7 +318,7 @@ Test(start, b02_schedule_does_not_wait_for_a_start)
 	fixture_close(&fixture);
 }
 
-/* Defect B3: a stop comes between the change of state and the start of the thread. */
+/* Defect B3: the engine is stopped between the change of state and the start of the thread. */
 Test(start, b03_stop_while_the_thread_is_made)
 {
 	struct stuck stuck = {.first = -1};

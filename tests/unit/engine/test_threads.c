@@ -147,7 +147,7 @@ Test(threads, counters_survive_their_thread)
 #endif
 #if IS_TSAN
 /* ThreadSanitizer ends its own part of the thread in the last of the system's four rounds of
- * destructors. */
+ * destructors. With it, the destructors make calls in only two rounds. */
 #define ROUNDS 2
 #else
 #define ROUNDS 4

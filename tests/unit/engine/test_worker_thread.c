@@ -211,7 +211,8 @@ Test(worker_thread, runs_where_it_is_told)
 	fixture_close(&fixture);
 }
 
-/* Checks that the start fails. Then the engine must be as before, and stop must work. */
+/* Checks that the start fails. Then the engine must have no thread and no timeout, and stop must
+ * work. */
 static void check_start_fails(const struct tw_options *options, int error)
 {
 	struct fixture fixture;

@@ -13,7 +13,7 @@
 
 struct scene {
 	struct tw_engine *engine;
-	pthread_t worker; /* the thread on which an inline callback ran */
+	pthread_t worker; /* the worker's thread: an inline callback stored it */
 	atomic_int runs, ended, dropped;
 	atomic_int here; /* counts runs on the worker or on the test's thread */
 	pthread_t test;

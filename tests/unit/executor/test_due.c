@@ -58,8 +58,8 @@ static struct fixture other;
 static struct tw_due other_next;
 static atomic_int other_runs;
 
-/* Runs the timeout. Then its node becomes a timeout of another engine, whose executor keeps it.
- * Then rejects the first timeout. */
+/* Runs the timeout. Schedules a timeout in another engine, which gets the same node, and which that
+ * engine's executor keeps. Then rejects the first timeout. */
 static size_t run_and_reject(void *context, const struct tw_due *due, size_t count)
 {
 	(void)context;

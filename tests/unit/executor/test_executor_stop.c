@@ -19,7 +19,7 @@ static struct tw_options loop_options(void)
 	return options;
 }
 
-/* Opens a loop with one timeout in the executor and one that waits. */
+/* Opens a loop with one timeout in the executor and one that is not due yet. */
 static struct tw_handle loop_open(struct fixture *fixture, struct probe *taken,
 				  struct probe *waiting)
 {
@@ -42,8 +42,8 @@ static int stop_for(struct fixture *fixture, int64_t timeout_ns)
 }
 
 /*
- * Only this thread could run the executor's timeout. So stop must not wait for that run, and must
- * return when its time is up.
+ * Only this thread could run the executor's timeout, but this thread is inside stop. So stop waits
+ * in vain for that run, and must return when its time is up.
  */
 Test(executor_stop, stop_by_the_owner_returns_in_time)
 {
@@ -185,8 +185,8 @@ Test(executor_stop, stop_hands_back_rejected_timeouts_that_wait)
 }
 
 /*
- * The hook rejects timeouts but keeps them. It tries to run them when they have ended and the
- * engine no longer exists.
+ * In the next test, the hook rejects timeouts but keeps them. The test tries to run them when they
+ * have ended and the engine no longer exists.
  */
 static struct {
 	struct tw_due due[3];
@@ -222,7 +222,8 @@ Test(executor_stop, run_after_destroy_returns_estale)
 	}
 }
 
-/* In loop mode the hook runs inside the owner's poll, and calls the library there. */
+/* In the next test, the hook runs inside the poll of a loop's owner. The hook's calls that would
+ * wait for that poll must be rejected. */
 static struct {
 	struct tw_engine *engine;
 	int64_t polled;

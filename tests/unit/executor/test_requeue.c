@@ -67,7 +67,7 @@ Test(requeue, requeued_in_their_order)
 }
 
 /*
- * While the hook rejects timeouts, each tick offers the hook only a few timeouts of the backlog. As
+ * While the hook rejects timeouts, each later tick offers the hook only a part of the backlog. As
  * soon as the hook accepts all timeouts that it is offered, one tick offers the whole backlog.
  */
 Test(requeue, rejected_backlog_is_offered_a_few_at_a_time)

@@ -4,7 +4,7 @@
  * and must not run the parent's timeouts.
  *
  * Seen to fail with this defect: the worker does not check whether its process is still the one
- * that created the engine (also if only twi_worker_open() does not).
+ * that created the engine (the check is left out everywhere, or only in twi_worker_open()).
  */
 #include "probe.h"
 #include "quiet_fork.h"
@@ -97,7 +97,8 @@ static void open_forking(struct fixture *fixture)
 	fixture_open(fixture, &options);
 }
 
-/* In the order of expiry, at least one of the timeouts that are due with the fork comes after it. */
+/* Two other timeouts are due in the same tick as the one that forks. At least one of them expires
+ * after it. */
 Test(fork_callback, the_child_runs_no_more)
 {
 	struct fixture fixture;

@@ -16,9 +16,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* As the expected result of a row: any number that is not an error code. */
+/* In a row, instead of the expected result: the call may return any number that is not an error
+ * code. */
 #define A_NUMBER INT64_C(1000000)
-/* -ECHILD, or any number, because some children have taken over the library before the call */
+/* The call may return -ECHILD or any number, because some children have taken over the library
+ * before it. */
 #define UNTIL_TAKEN (A_NUMBER + 1)
 
 static struct fixture fixture, looped;

@@ -9,7 +9,7 @@
  * - blocks in the stocks of other threads are not found (child_reuses_the_memory_of_lost_threads);
  * - the engine pointer of a kept timeout stays marked, so calls return -ECHILD;
  * - in the child slow runs are no longer watched, or the parent's run is watched or measured
- *   (child_notices…).
+ *   (child_notices...).
  */
 #include "heir.h"
 

@@ -38,7 +38,7 @@ static void child_polls(void)
 	child_need(fd >= 0, true);
 	child_need(tw_engine_poll_at(fixture.engine, 2 * NS_PER_MS, 0), 0);
 	child_need(readable(fd), false);
-	/* This timeout is owner-only, and the other one is for every thread. */
+	/* This thread is the owner now, so it may cancel the owner-only timeout. */
 	child_need(tw_cancel(handles[1]), TW_CANCEL_DONE);
 	child_need(probes[1].finalised, 1);
 	fixture.now_ns = 4 * NS_PER_S;

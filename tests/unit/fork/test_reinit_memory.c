@@ -2,7 +2,7 @@
 /*
  * The slabs of timeouts in a child that has taken over. The child has all memory that its parent
  * had, including slabs that were reserved and not used yet. A slab that another thread was making
- * at the fork does not exist in the child, and does not count for its cap.
+ * at the fork does not exist in the child, and does not count towards the child's cap.
  *
  * Seen to fail with these defects: the child does not find reserved slabs again; the child keeps
  * the parent's count of slabs; an index of the table that has no slab is not skipped.

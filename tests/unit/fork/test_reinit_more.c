@@ -81,8 +81,8 @@ Test(reinit_more, child_takes_several_engines_one_by_one)
 }
 
 /*
- * Takes over all engines in a grandchild. The grandchild finds no timeouts in an engine that the
- * child did not take over.
+ * Takes over the first two engines in a grandchild. The child has taken over only the first, so the
+ * grandchild finds no timeouts in the second.
  */
 static void grandchild_takes_all(void)
 {
@@ -326,7 +326,7 @@ static void child_uses_keys(void)
 	child_need(tw_keyed_destroy(table), -EBUSY);
 }
 
-/* Stops the engine in the child. No hook of a keyed timeout may be called for the hand-back. */
+/* Ends the engine's timeouts in the child. No hook of the parent's keyed timeouts may be called. */
 static void child_finalises_no_keys(void)
 {
 	heir_take(&first, TW_REINIT_FINALISE);

@@ -6,7 +6,7 @@
  * Seen to fail with these defects: a run of the parent counts for the child
  * (count_of_runs_goes_on); the grid begins at the take-over (a_run_of_the_parents_is_left_out); the
  * chain's block is given to the pool (child_keeps_many_chains); the chain's block is not given back
- * at its end (the_blocks_of_dropped_chains…).
+ * at its end (the_blocks_of_dropped_chains...).
  */
 #include "heir.h"
 

@@ -164,7 +164,8 @@ Test(reinit_rejections, reinit_in_a_callback_returns_edeadlk)
 	close_used();
 }
 
-/* The child was forked in a callback, so the frames below its calls belong to the parent. */
+/* The next test forks in a callback. So the stack frames of that callback's caller belong to the
+ * parent's engine, also in the child. */
 static _Atomic pid_t forked;
 
 static void *reinit_elsewhere(void *arg)
@@ -186,7 +187,8 @@ static void child_asks_in_two_threads(void)
 	child_need(pthread_create(&thread, NULL, reinit_elsewhere, NULL), 0);
 	child_need(pthread_join(thread, NULL), 0);
 	child_need(tw_timeout_state(handle), -ECHILD);
-	/* Destroy must work, because the child does not return into the engine's frames. */
+	/* Destroy must work, because the child ends without returning from the callback into the
+	 * engine. */
 	child_need(tw_engine_destroy(fixture.engine), 0);
 }
 

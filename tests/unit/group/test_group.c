@@ -164,8 +164,8 @@ static int maker_hook(void *context, void *(*body)(void *arg), void *arg)
 	return pthread_create(&maker->thread[maker->made++], NULL, body, arg);
 }
 
-/* Pinning must be rejected if another option decides where a worker runs, or if there is no rule
- * for it. */
+/* Pinning must be rejected if another option decides where a worker runs, or if the options give no
+ * rule by which engines get CPUs. */
 Test(group, pinning_against_other_options_is_rejected)
 {
 	struct tw_group_options options = options_of(2);

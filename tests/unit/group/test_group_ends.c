@@ -239,8 +239,8 @@ static int failing_hook(void *context, void *(*body)(void *arg), void *arg)
 }
 
 /*
- * If an engine could not be started and has no timeouts, it counts as not started, in a group as
- * well.
+ * If an engine could not be started and has no timeouts, it counts as not started. That must hold
+ * in a group as well, so the group can be destroyed.
  */
 Test(group_ends, unstarted_engines_do_not_block_destroy)
 {

@@ -3,7 +3,8 @@
  * Keyed timeouts in virtual time: the result and the effect of each call.
  *
  * Seen to fail with these defects: a replace does not move the timer, or does not call the old
- * entry's hook; a cancel does not check the life; a key is still counted after its entry has ended.
+ * entry's hook; a cancel ignores the entry's number (`life`); a key is still counted after its
+ * entry has ended.
  */
 #include "keyed_scene.h"
 
@@ -101,7 +102,8 @@ Test(keyed, cancel_by_key_frees_the_key)
 	scene_close(&fixture, table);
 }
 
-/* A cancel that names the life of an earlier entry must not cancel the key's next entry. */
+/* Each entry of a key has its own number, its life. A cancel that names the life of an earlier
+ * entry must not cancel the key's next entry. */
 Test(keyed, cancel_of_an_earlier_life_spares_the_next)
 {
 	struct fixture fixture;

@@ -267,7 +267,7 @@ static int visit_and_change(void *context, const void *key, size_t key_bytes,
 	long number = item - visited_items;
 	struct tw_keyed *table = context;
 
-	/* An earlier visit has scheduled this entry. */
+	/* If the argument is not one of these items, an earlier visit has scheduled the entry. */
 	if (number < 0 || number >= VISITED)
 		return 0;
 	if (number % 3 == 0) {

@@ -286,8 +286,8 @@ Test(keyed_rejections, full_engine_rejects_a_key_but_allows_a_replace)
 }
 
 /*
- * Schedules in the callback, which takes the entry's place under the limit. Then the entry asks for
- * another run.
+ * Schedules a timeout in the callback. That timeout takes the entry's place under the limit. Then
+ * the entry asks for another run, for which no place is left.
  */
 static void take_place(const struct tw_keyed_self *self, struct item *item)
 {

@@ -463,7 +463,7 @@ Test(loop, brackets_go_from_thread_to_thread)
 	check_int(tw_cancel(own), -EPERM);
 	check_int(call_schedule_owned(&(struct call){.engine = fixture.engine}), -EPERM);
 	check_int(elsewhere(fixture.engine, call_poll, no_handle), 0);
-	/* A thread that ends inside its bracket leaves it. */
+	/* If a thread ends inside its bracket, the bracket must be closed. */
 	check_int(elsewhere(fixture.engine, call_enter, no_handle), 0);
 	check_int(tw_engine_state(fixture.engine), TW_ENGINE_STARTING);
 	check_int(tw_engine_poll(fixture.engine, 0), 0);

@@ -5,10 +5,10 @@
  * a time limit.
  *
  * Seen to fail with these defects: the bracket of an ended thread stays open; an ending thread
- * tries to close its bracket for ever; after tw_loop_exit
- * the thread still uses the wheel of the engine that it has left, or forgets the outer engine, in
- * whose bracket it still is; a poll reads the time only once; a budget of callbacks has no effect
- * if there is a time limit.
+ * tries to close its bracket for ever; after tw_loop_exit the thread still uses the wheel of the
+ * engine that it has left; after tw_loop_exit the thread forgets the outer engine, although its
+ * bracket is still open; a poll reads the time only once; a budget of callbacks has no effect if
+ * there is a time limit.
  */
 #include "fixture.h"
 #include "probe.h"
@@ -152,8 +152,8 @@ static void on_inner(struct tw_handle self, void *arg)
 	check_int(tw_engine_poll(nest.outer.engine, 0), -EDEADLK);
 	check_int(tw_loop_exit(nest.outer.engine), -EDEADLK);
 	check_int(tw_loop_enter(nest.outer.engine), -EBUSY);
-	/* The library may remember only the wheel that the thread used last. After this call that
-	 * is the outer wheel. */
+	/* If the library remembers only the wheel that the thread used last, this call makes it the
+	 * outer wheel. */
 	if (nest.touches_outer)
 		outer_schedule(3);
 }

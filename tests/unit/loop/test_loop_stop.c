@@ -205,7 +205,7 @@ static void on_stop_elsewhere(struct tw_handle self, void *arg)
 	check_true(engine_state_await(helper->fixture->engine, TW_ENGINE_STOPPING));
 }
 
-/* If a stop comes while a poll runs a callback, the same poll must end the engine. */
+/* If another thread stops the engine during a callback of a poll, that poll must end the engine. */
 Test(loop_stop, stop_during_a_poll_ends_in_that_poll)
 {
 	static const struct tw_kind stops = TW_KIND(on_stop_elsewhere, NULL);
@@ -288,8 +288,8 @@ Test(loop_stop, the_owner_ends_in_a_callback)
 }
 
 /*
- * A detached thread must still be the owner, because destructors may run after the library's thread
- * data has been freed.
+ * A detached thread must still be the owner, because a destructor of the program may poll after the
+ * library's thread data has been freed.
  */
 Test(loop_stop, detached_thread_is_still_the_owner)
 {

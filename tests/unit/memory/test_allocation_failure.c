@@ -172,7 +172,7 @@ static int tour_in_child(long long k, long long count)
 	return WEXITSTATUS(status);
 }
 
-/* Tries k = 1, 2, … until the tour makes fewer than k allocations. */
+/* Tries k = 1, then 2, and so on, until the tour makes fewer than k allocations. */
 static void check_every_k(long long count)
 {
 	long long k = 0;

@@ -20,7 +20,7 @@
 
 enum {
 	FIRST = 3000,    /* timeouts that are in the wheel before the cancel */
-	CANCELLED = 300, /* of these, so many are cancelled */
+	CANCELLED = 300, /* how many of these are cancelled */
 	MORE = 20000,    /* enough to make the wheel allocate several times */
 	SLABS = 2,
 };
@@ -168,7 +168,8 @@ static void *producer(void *returned)
 	return NULL;
 }
 
-/* Each producer needs a slab first. If one were lost, the cap would soon refuse the next. */
+/* Each producer needs a slab first. If a slab were lost, the next producer would soon exceed the
+ * cap. */
 Test(cancelled, schedule_is_no_cancellation_point)
 {
 	open_engine(0);

@@ -410,8 +410,8 @@ Test(periodic, what_does_not_fit_never_comes)
 #define END_NS (TW_NEVER - 100 * NS_PER_MS)
 
 /*
- * Runs a chain that begins 100 ms before the end of time, the greatest time. It runs every 30 ms
- * while there is time left.
+ * Runs a chain that begins 100 ms before the end of time, the greatest time. There must be `runs`
+ * runs, each due 30 ms after the previous one. Then the chain must wait for ever.
  */
 static void end_of_time(const struct tw_period *period, int64_t takes_ns, int runs)
 {
@@ -490,8 +490,8 @@ Test(periodic, poll_makes_one_run_of_a_burst)
 	fixture_close(&fixture);
 }
 
-/* One chain has missed thousands of points. The other chain must not wait until it has caught
- * up. */
+/* One chain has missed thousands of points. The other chain must not wait until the first has
+ * caught up. */
 Test(periodic, catching_up_delays_no_other_chain)
 {
 	struct tw_period period = TW_PERIOD_RATE(NS_PER_US);

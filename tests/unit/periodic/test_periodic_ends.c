@@ -241,7 +241,7 @@ Test(periodic_ends, stop_while_it_runs_hands_it_back_once)
 	stop_while_it_runs(11);
 }
 
-/* The chain has missed runs to make up for, which would come in the next turn. */
+/* The chain has missed runs, which the worker would make up for in the next turn. */
 Test(periodic_ends, stop_while_it_catches_up_hands_it_back_once)
 {
 	stop_while_it_runs(95);

@@ -358,7 +358,7 @@ Test(retry, rejected_by_an_executor)
 }
 
 /*
- * In the next test, a late hook is called instead of the callback, but the attempt must still be
+ * In the next test, the late hook is called for the queue's timer, but the attempt must still be
  * made.
  */
 static atomic_int late_hooks;

@@ -317,8 +317,8 @@ static void drop_at_random(struct fixture *fixture, uint64_t seed)
 		bool full = tw_retry_pending(queue) == 300;
 		int living = submitted - first;
 
-		/* Cancels end some tasks that are not the first. The queue is full most of the
-		 * time. */
+		/* Sometimes cancels any of the latest tasks, so some tasks have ended before the
+		 * queue would drop them. The queue is full most of the time. */
 		if (living > 250 && random_below(&random, 4) == 0) {
 			(void)tw_retry_cancel(
 				handles[first + (int)random_below(&random, (uint64_t)living)]);

@@ -435,8 +435,9 @@ Test(retry_rejections, no_memory_for_a_timer)
 }
 
 /*
- * There is no memory for the next wait. The attempt is still made. Then the task is dropped, unless
- * there is memory again by then.
+ * In the next test, there is no memory for the next wait when an attempt is due. The attempt must
+ * still be made. If the task would wait again, and there is still no memory then, the task must be
+ * dropped.
  */
 static struct tw_handle *hoarded;
 static size_t hoarded_count;

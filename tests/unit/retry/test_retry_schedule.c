@@ -276,8 +276,8 @@ static void jitter_run(uint32_t percent, uint64_t seed, int64_t ran_ns[][JITTER_
 }
 
 /*
- * Checks the waits. Each must be within its bounds, plus a tick. Some must be near each bound, and
- * their mean must be in between.
+ * Checks the waits. Each must be within its bounds, plus a tick. Some waits must be near each
+ * bound, and the mean of all waits must be near the middle.
  */
 static void jitter_check(uint32_t percent)
 {

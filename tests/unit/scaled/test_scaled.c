@@ -92,13 +92,14 @@ Test(scaled, pending_timeouts_follow_the_factor_both_ways)
 	handle = scaled_probe(&fixture, scaled, &young);
 	check_int(tw_scaled_deadline(scaled, handle, &deadline_ns), 0);
 	check_int(deadline_ns, 15 * NS_PER_S);
-	/* Factor 0.4 means 5 s. So the old timeout has one more second, and the young one five. */
+	/* With factor 0.4 the delay is 5 s. So the old timeout has one more second, and the young
+	 * one five. */
 	factor_set(&fixture, 0.4);
 	fixture_flush(&fixture);
 	check_int(old.runs, 0);
 	check_int(tw_scaled_deadline(scaled, handle, &deadline_ns), 0);
 	check_int(deadline_ns, 9 * NS_PER_S);
-	/* Factor 0.2 means 3 s, so the old timeout is overdue. */
+	/* With factor 0.2 the delay is 3 s, so the old timeout is overdue. */
 	factor_set(&fixture, 0.2);
 	fixture_flush(&fixture);
 	check_int(old.runs, 1);

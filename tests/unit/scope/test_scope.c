@@ -118,7 +118,8 @@ static void end_cancels(int count)
 		probe_init(&probe[i], fixture.engine);
 		(void)scope_schedule(scope, NS_PER_MS + i,
 				     i % 3 == 0 ? &probe_final_kind : &probe_kind, &probe[i]);
-		/* From here on, the first half is in the wheel. */
+		/* After half of the schedules, moves the timeouts that are scheduled so far into
+		 * the wheel. */
 		if (i == count / 2)
 			fixture_flush(&fixture);
 	}
@@ -250,7 +251,7 @@ static void on_beat(struct tw_handle self, void *arg)
 	session->said[0] = tw_scope_schedule(session->scope, NS_PER_MS, &beat_kind, session, NULL);
 }
 
-/* A callback that schedules itself again must do so until the scope ends, in the same few slots. */
+/* A timeout whose callback schedules it again must run until the scope ends. */
 Test(scope, callback_schedules_itself_again)
 {
 	struct session session = {.runs = 0};

@@ -83,7 +83,7 @@ Test(edges, wheel_of_one_slot)
 	check_grid(1000000, 2, 500);
 }
 
-/* A tick is 1 µs, so tick 2^32 is after 72 minutes. */
+/* A tick is 1 us, so tick 2^32 is after 72 minutes. */
 Test(edges, runs_on_time_around_tick_two_to_the_32)
 {
 	const struct tw_options options = grid_options(1000, 256);

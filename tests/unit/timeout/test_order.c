@@ -5,7 +5,7 @@
  * arrival.
  *
  * Seen to fail with these defects: slots are processed before the overdue timeouts
- * (overdue_timeouts…); a turn transfers three batches (in_a_backlog_of_several_batches).
+ * (overdue_timeouts...); a turn transfers three batches (in_a_backlog_of_several_batches).
  */
 #include "probe.h"
 

@@ -29,11 +29,11 @@ enum { SEEDS = 300, TIMEOUTS = 400, CROWD = 20000, STEPS = 150 };
 struct item {
 	struct tw_handle handle;
 	int64_t deadline_ns;
-	uint64_t order; /* its number in the order of schedules */
+	uint64_t order; /* its number in the order of schedules and reschedules */
 	bool pending;
 	bool passed;    /* whether its deadline had passed when it was set */
-	bool by_worker; /* whether a callback set the deadline, on the worker's thread */
-	bool unordered; /* whether a thread that is not the owner has rescheduled it */
+	bool by_worker; /* whether a callback on a worker thread set the deadline */
+	bool unordered; /* whether the test's thread rescheduled it; false in a loop */
 };
 
 static struct {
@@ -41,15 +41,15 @@ static struct {
 	struct random random;
 	struct item item[CROWD];
 	uint64_t items;
-	unsigned reach_bits; /* deadlines are up to 2 to this power of ticks ahead */
-	int64_t grain_ns;    /* deadlines are multiples of it */
+	unsigned reach_bits; /* deadlines are up to 2^reach_bits ticks ahead */
+	int64_t grain_ns;    /* deadlines are multiples of this */
 	uint64_t order;
 	int64_t last_ns;
 	int64_t runs;
 	bool loop;
 	bool calm;
 	bool in_callback;
-	bool put_aside; /* whether a callback has scheduled for the past, so for the next poll */
+	bool put_aside; /* whether a callback has set a past deadline, which the next poll runs */
 } scene;
 
 /*
@@ -69,7 +69,7 @@ static int64_t random_deadline_ns(void)
 	return deadline_ns;
 }
 
-/* Checks that no pending timeout of the same thread and deadline was scheduled before this one. */
+/* Checks that no pending timeout of the same thread and deadline has a smaller `order`. */
 static void check_order(const struct item *item)
 {
 	if (item->unordered || scene.items > TIMEOUTS)

@@ -189,7 +189,7 @@ Test(wall, the_end_of_time_never_comes)
 }
 
 /* Cancels a timeout at four moments: before and after the worker has listed it, and after a step
- * has filed it again. */
+ * forward or back has filed it again. */
 Test(wall, cancel_ends_it_in_each_place)
 {
 	struct probe probe;

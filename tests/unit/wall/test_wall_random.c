@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Timeouts at dates at random, in virtual time, compared with a list. The test schedules, cancels,
- * reschedules, lets time pass and steps the wall clock by up to twenty years, in worker mode and in
+ * reschedules, lets time pass and steps the wall clock by up to ten years, in worker mode and in
  * loop mode, with each wheel, ordered or not.
  *
  * No callback may run while the wall clock is before its date. When the worker has finished its
@@ -96,7 +96,8 @@ static void time_pass(int64_t passed_ns)
 	settle();
 }
 
-/* Steps the wall clock. No callback is running, and a step back makes no timeout run. */
+/* Steps the wall clock. A step forward may make timeouts run at once, and their callbacks read
+ * test.wall_ns, so the test sets it first. A step back makes no timeout run. */
 static void some_step(void)
 {
 	struct wall_scene *scene = &test.scene;
