@@ -338,7 +338,7 @@ static void stop_now(uint64_t round, uint64_t *random)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-/* Checks by its cell that each accepted timeout has ended, and that the engine's counts agree. */
+/* Checks the cells: each accepted timeout has ended. Checks that the engine's counts agree. */
 static void round_account(void)
 {
 	const struct tw_stats *stats = &test.stats;

@@ -77,7 +77,7 @@ Test(held, child_opens_no_store_if_its_parent_had_one_open, .init = setup, .fini
 	check_int(open_in_child(path), 0);
 }
 
-/* What the I/O thread does once a second. */
+/* Makes the call that the I/O thread makes once a second. The call also looks at the lock. */
 static void guard(void)
 {
 	(void)model.store.ops->log_bytes(model.store.store);
