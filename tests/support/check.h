@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assertions that print the values. Criterion ignores a failed assertion in a test's teardown: only
- * a crash of the process fails the test there. So a failed assertion of this file ends the process.
+ * Assertions that print the values. Criterion ignores an assertion that fails in a test's teardown.
+ * There it fails the test only if the process crashes. So a failed assertion here ends the process.
  * Only the thread that runs the test may assert. Callbacks and helper threads record values, and
  * that thread asserts on them.
  */

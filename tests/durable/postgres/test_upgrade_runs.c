@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the upgrade of a schema runs: beside other programs, with and without rights, as a text, and
- * when it fails.
+ * Tests runs of a schema's upgrade: next to other programs, with and without rights, as a text of
+ * SQL, and with failures.
  *
  * Seen to fail with the defects of planted.py.
  */
