@@ -189,8 +189,8 @@ static void *filler_main(void *argument)
 		struct life *life = place_read(place, &handle);
 
 		/*
-		 * Waits, so that this thread does not run far ahead of the mover and use up the
-		 * structs.
+		 * Refills a place whose timeout has ended. But if this thread is far ahead of the
+		 * mover, it waits, because it could use up the structs.
 		 */
 		if (life == NULL || atomic_load(&life->ends) != 0) {
 			if (accepted > atomic_load(&moved) / 8 + 2 * PLACES ||

@@ -304,7 +304,7 @@ static void engine_make(void)
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
 		wheel_fill();
-	/* Starts every second engine now. The first schedule starts the rest. */
+	/* In MODE_SCHEDULE, starts every second engine now. The first schedule starts the others. */
 	if (test.mode == MODE_SCHEDULE && test.played % 2 == 0)
 		engine_run();
 }

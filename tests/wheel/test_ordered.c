@@ -307,7 +307,7 @@ static TWI_WORKER_UNCHECKED void equal_deadlines(unsigned seed)
 		for (int i = rand() % 300; i > 0; i--) {
 			int which = rand() % CROWD;
 
-			/* A timeout that was given out must not come again. */
+			/* Skips a timeout that may have been given out: it must not come again. */
 			if (twi_node_deadline_ns(crowd[which]) <= last_ns ||
 			    crowd[which]->place == TWI_PLACE_NONE)
 				continue;
