@@ -213,8 +213,8 @@ static void transfer_against_cancel(const char *point)
 }
 
 /*
- * Lets the canceller, which gets the node at once, use it for its next timeout. This timeout must
- * be transferred.
+ * Stops the worker while it takes a timeout from the ring. Meanwhile the timeout is cancelled, and
+ * the canceller uses the node for its next timeout, which must be transferred.
  */
 static void transfer_against_reuse(void)
 {
