@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs each hot path a fixed number of times, so that valgrind can count its instructions. Each
- * call of `counted` runs one path. The program prints the names of the paths in the same order, for
- * counts.py.
+ * call of counted_call() runs one path. The program prints the names of the paths in the same
+ * order, for counts.py.
  *
  * The main thread is a producer, so its schedules and cancels go through ingress and the cancel
  * queue. Each of two engines has a thread that owns its loop. One engine is in loop mode, as for

@@ -205,8 +205,8 @@ static void child_run(void)
 		child_asks_process();
 	}
 	/*
-	 * With a sanitizer, another thread may have held a lock of the sanitizer's allocator at the
-	 * fork. The child would wait for that lock for ever.
+	 * Not with a sanitizer: another thread may have held a lock of the sanitizer's allocator at
+	 * the fork, and the child would wait for that lock for ever.
 	 */
 	if (PLAIN_END_POSSIBLE)
 		child_creates();
@@ -214,7 +214,7 @@ static void child_run(void)
 		child_asks_engine(published_real);
 		child_destroys();
 	}
-	/* A sanitizer looks for leaks at exit, and has locks. */
+	/* With a sanitizer, exit() would look for leaks, and could wait for such a lock for ever. */
 	if (!PLAIN_END_POSSIBLE)
 		_exit(0);
 	atomic_fetch_add(plain_ends, 1);

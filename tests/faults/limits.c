@@ -221,8 +221,8 @@ static void space_run(struct report *report)
 void family_limits(struct report *report)
 {
 	/*
-	 * ThreadSanitizer opens files to find function names. Without names it cannot apply its
-	 * suppressions.
+	 * Leaves these faults out with ThreadSanitizer. It opens files to find function names, and
+	 * without names it cannot apply its suppressions.
 	 */
 	if (!inject_possible()) {
 		report_left_out(report, "files, stacks, threads", INJECT_IMPOSSIBLE);

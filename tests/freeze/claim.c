@@ -3,10 +3,11 @@
  * A thread stops between its load of a state word and its compare-and-swap. Another thread changes
  * the word meanwhile. The swap must then fail, and the thread must do what the new state requires.
  *
- * Seen to fail with these defects, each in the test that is named after it: one of the following
- * compare-and-swaps is a load and a store. They are those of both node_transfer() (from the link
- * queue and from the ring), node_expire(), node_take_back(), pending_cancel() (in ingress and in
- * the wheel), due_claim(), word_again(), word_end(), word_wait(), and twi_worker_died().
+ * Seen to fail with these defects: the compare-and-swap of one function is a load and a store. The
+ * test of that function's step finds the defect. The functions are the two named node_transfer()
+ * (from the link queue and from the ring), node_expire(), node_take_back(), pending_cancel() (in
+ * ingress and in the wheel), due_claim(), word_again(), word_end(), word_wait(), and
+ * twi_worker_died().
  */
 #include "race.h"
 #include "ringless.h"
@@ -212,8 +213,8 @@ static void transfer_against_cancel(const char *point)
 }
 
 /*
- * Lets the canceller, which gets the node at once, use it for its next timeout. This timeout must
- * be transferred.
+ * Stops the worker while it takes a timeout from the ring. Meanwhile the timeout is cancelled, and
+ * the canceller uses the node for its next timeout, which must be transferred.
  */
 static void transfer_against_reuse(void)
 {

@@ -227,8 +227,8 @@ static void arming_against_reuse(void)
 }
 
 /*
- * Stops a cancel that has read that the task waits. When the cancel continues, an attempt is
- * pending.
+ * Stops a cancel that has read that the task waits. Meanwhile an attempt runs and is pending. When
+ * the cancel continues, it must end the task.
  */
 static void cancel_against_attempt(void)
 {

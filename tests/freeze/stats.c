@@ -335,7 +335,10 @@ static void bounds_check(void (*act)(void), int64_t pending)
 static void bounds(void)
 {
 	engine_open(LIMIT, 0);
-	/* These calls make both lanes known, so that the reader reads them in this order. */
+	/*
+	 * These calls make the lanes of all four actors known, so that the reader reads them, in
+	 * the order of the actors.
+	 */
 	for (unsigned i = 0; i < 2; i++) {
 		actor_do(&actors[3 * i], hand_over, 1);
 		actor_do(&actors[1 + i], take_over, 1);

@@ -51,7 +51,10 @@ static void cancel_in_transfer(struct tw_engine *engine, struct tw_clock *clock)
 
 	atomic_store(&armed, true);
 	RACE_CHECK(tw_schedule(engine, 1000000, &kind, &runs, &handle) == 0);
-	/* If the worker slept before the push, each move of the clock makes another turn. */
+	/*
+	 * Waits until the worker has stopped at its point. If the worker slept before the push,
+	 * each move of the clock makes another turn.
+	 */
 	while (!atomic_load(&frozen)) {
 		RACE_CHECK(tw_clock_set(clock, ++now_ns) == 0);
 		nap();

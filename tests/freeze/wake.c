@@ -81,7 +81,7 @@ static void open_at(const char *point, bool next_turn)
 	RACE_CHECK(tw_clock_set(virtual_clock, 2 * NS_PER_MS) == 0);
 	while (!atomic_load(&armed))
 		nap();
-	/* Takes a ticket that the current turn does not serve. */
+	/* With next_turn, takes a ticket that the next turn serves, and not the current one. */
 	if (next_turn)
 		(void)tw_engine_flush(engine, 0);
 	RACE_CHECK(stand_await(&worker_stand, PATIENCE_MS));

@@ -99,7 +99,7 @@ done
 build
 for target in $targets; do
   case $target in
-  # The target prints each bad line to stderr, so close it.
+  # The target prints each bad line to stderr, so the fuzzer closes stderr.
   trace) fuzz trace -close_fd_mask=2 ;;
   # The target itself looks for leaks, in the allocator that the engine uses.
   oracle) fuzz oracle -detect_leaks=0 ;;

@@ -105,7 +105,7 @@ static void release(void *context, void *memory, size_t bytes, size_t align)
 	built_in->release(built_in->context, memory, bytes, align);
 }
 
-/* Does the same, but the allocator fails for now. */
+/* Does the same as open_used_up, but lets the allocator fail until none_counted. */
 static void open_out(void)
 {
 	static const struct tw_allocator allocator = {fail_or_allocate, release, NULL};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Test points in the builds of mutants. Between the halves of a step that a mutant has split, half
- * of all threads yield their processor. At the other points a thread spins now and then. The race
- * tests yield at every point. That would take seconds here, if other programs use the machine.
+ * Test points in the builds of mutants. Between the halves of a step that a mutant has split, a
+ * thread yields its processor about every second time. At the other points it sometimes spins, and
+ * rarely yields. It yields there more often in the race tests (race/harness/delays.c). That would
+ * take seconds here, if other programs use the machine.
  */
 #include "race.h"
 

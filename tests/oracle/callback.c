@@ -16,7 +16,7 @@ static bool may_make_due(const struct play *play)
 	return !play_self.player || play_held(play);
 }
 
-/* Returns the delay, or 1 ns if a shorter one would make a timeout due when it may not. */
+/* Returns the delay. If the delay is below 1 ns, and no timeout may become due now, returns 1 ns. */
 static int64_t quiet_delay(const struct play *play, int64_t delay_ns)
 {
 	return delay_ns > 0 || may_make_due(play) ? delay_ns : 1;

@@ -140,8 +140,9 @@ static void life_compare(struct play *play)
 	int state = tw_engine_state(play->engine);
 
 	/*
-	 * The model has no state STARTING. A worker leaves this state at a moment that the test
-	 * cannot see, at the latest in the first flush. A loop leaves it only inside a bracket.
+	 * The model has no state STARTING. As long as the engine may be in this state, it counts as
+	 * RUNNING. A worker leaves STARTING at a moment that the test cannot see, at the latest in
+	 * the first flush. A loop leaves it only inside a bracket.
 	 */
 	if (state == TW_ENGINE_STARTING && (play->flushes == 0 || play->loop))
 		state = TW_ENGINE_RUNNING;

@@ -118,7 +118,7 @@ static void act_decode(struct bytes *bytes, int64_t *ret_value)
 }
 
 /* Decodes from one byte whether another thread makes the calls, and whether all items share one
- * call. One byte for both keeps the meaning of the bytes after it. */
+ * call. A second byte would change the meaning of the bytes after it, in sequences that exist. */
 static void way_decode(struct bytes *bytes, int64_t *ret_aside, int64_t *ret_many)
 {
 	uint8_t choice = byte_take(bytes);

@@ -221,8 +221,8 @@ void play_release(struct play *play, const struct op *op)
 		return;
 	}
 	flusher_await(play);
-	/* The worker may have been held in the turn after the one that served the flush. So a
-	 * flush is still needed. */
+	/* The flush that has ended may have been served by an earlier turn than the one in which
+	 * the worker was held. So another flush is needed. */
 	if (!play_held(play))
 		flush_once(play);
 }

@@ -76,7 +76,7 @@ struct model {
 	int64_t flushing_ns; /* the time at which the current flush began */
 	int64_t flushed_ns;  /* the time at which the last flush that has ended began */
 	wide latest_ns;      /* the latest due_ns of the seen timeouts that have expired */
-	/* whether a timeout expired that was not yet due when the last flush began */
+	/* whether a timeout has expired although it was not due when the last flush began */
 	bool overshoot;
 	/* All timeouts ever made. Those of former engines have ended. */
 	struct model_timeout timeout[MODEL_TIMEOUTS_MAX];

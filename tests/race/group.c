@@ -298,7 +298,10 @@ static void round_run(uint64_t *random)
 	round_begin(random);
 	race_start(thread, mains, THREADS, random);
 	engine_stop_alone();
-	/* The other threads must continue to schedule and cancel for a moment after the stops. */
+	/*
+	 * Joins the two stoppers first. The other threads continue for a moment, so that some of
+	 * their calls come after the stops.
+	 */
 	race_join(thread + THREADS - 2, 2);
 	for (int yields = 0; yields < 10; yields++)
 		(void)sched_yield();

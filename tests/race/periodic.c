@@ -280,7 +280,7 @@ static void life_account(struct life *life)
 	switch (end) {
 	case TW_END_CANCELLED:
 		RACE_CHECK(ends_told <= 1);
-		/* A wait that timed out reports no end. */
+		/* A cancel whose wait timed out has stopped the chain, but is not in `told`. */
 		told_stopped += 1 - ends_told;
 		told_done += ends_told;
 		break;

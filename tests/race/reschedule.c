@@ -189,8 +189,8 @@ static void *filler_main(void *argument)
 		struct life *life = place_read(place, &handle);
 
 		/*
-		 * Waits, so that this thread does not run far ahead of the mover and use up the
-		 * structs.
+		 * Refills a place whose timeout has ended. But if this thread is far ahead of the
+		 * mover, it waits, because it could use up the structs.
 		 */
 		if (life == NULL || atomic_load(&life->ends) != 0) {
 			if (accepted > atomic_load(&moved) / 8 + 2 * PLACES ||
@@ -261,7 +261,7 @@ static void mover_run(uint64_t seed)
 		size_t at = race_random(&random) % PLACES;
 		bool ended;
 
-		/* Sometimes keeps an old handle, but mostly skips it if its timeout has ended. */
+		/* Sometimes keeps the old handle instead of the place's present one. */
 		if (kept_life[at] == NULL || race_random(&random) % 8 != 0)
 			kept_life[at] = place_read(&places[at], &kept[at]);
 		ended = kept_life[at] == NULL || atomic_load(&kept_life[at]->ends) != 0;
@@ -271,6 +271,7 @@ static void mover_run(uint64_t seed)
 		 */
 		if (ended && ++ended_count % 16 == 0)
 			(void)sched_yield();
+		/* Mostly skips a handle whose timeout has ended. */
 		if (kept_life[at] == NULL || (ended && race_random(&random) % 8 != 0))
 			continue;
 		one_move(kept_life[at], kept[at], &random);

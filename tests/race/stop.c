@@ -304,7 +304,7 @@ static void engine_make(void)
 	atomic_store_explicit(&test.stop_returned, false, memory_order_release);
 	if (test.mode == MODE_CANCEL)
 		wheel_fill();
-	/* Starts every second engine now. The first schedule starts the rest. */
+	/* In MODE_SCHEDULE, starts every second engine now. The first schedule starts the others. */
 	if (test.mode == MODE_SCHEDULE && test.played % 2 == 0)
 		engine_run();
 }
@@ -338,7 +338,7 @@ static void stop_now(uint64_t round, uint64_t *random)
 		RACE_CHECK(tw_engine_destroy(test.engine) == 0);
 }
 
-/* Checks by its cell that each accepted timeout has ended, and that the engine's counts agree. */
+/* Checks the cells: each accepted timeout has ended. Checks that the engine's counts agree. */
 static void round_account(void)
 {
 	const struct tw_stats *stats = &test.stats;

@@ -174,7 +174,10 @@ static void *scheduler_main(void *argument)
 
 static void wall_set(int64_t wall_ns)
 {
-	/* One thread at a time moves the clock: the stepper or, after its end, the main thread. */
+	/*
+	 * A load and a store are enough, because one thread at a time moves the clock: the stepper
+	 * or, after its end, the main thread.
+	 */
 	if (wall_ns > atomic_load(&highest_ns))
 		atomic_store(&highest_ns, wall_ns);
 	RACE_CHECK(tw_clock_set_wall(virtual_clock, wall_ns) == 0);

@@ -108,8 +108,8 @@ void item_schedule(struct item *item, uint32_t engine, struct random *random)
 {
 	item->engine = engine;
 	/*
-	 * No thread cancels a chained item. It ends only with its last run, so each run must be due
-	 * soon.
+	 * No thread cancels a chained item. Only its last run or a stop ends it, so each run must
+	 * be due soon.
 	 */
 	item->chained = random_below(random, 16) == 0;
 	item->links = item->chained ? 3 : 0;
@@ -177,7 +177,7 @@ void item_treat(struct item *item, struct random *random)
 
 	if (atomic_load(&item->life) == LIFE_PENDING && !item->chained && dice < 12)
 		item_cancel(item, dice == 0);
-	/* Another thread may have ended the item meanwhile. */
+	/* The item is free if this cancel or another thread has ended it. */
 	if (atomic_load(&item->life) == LIFE_FREE && dice >= 6)
 		item_schedule(item, engine, random);
 }

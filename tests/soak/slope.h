@@ -6,7 +6,7 @@
  * (first-order autocorrelation r of the residuals). So the standard error of the slope is widened
  * by sqrt((1 + r) / (1 - r)). The series grows if two conditions hold. The slope is above zero by
  * more than three such errors. The growth along the line is more than the floor: a single page that
- * is touched late is no leak, though it makes a slope without any noise.
+ * is touched late is no leak, although without noise it alone makes a slope above three errors.
  */
 #ifndef SOAK_SLOPE_H
 #define SOAK_SLOPE_H

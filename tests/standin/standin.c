@@ -54,8 +54,8 @@ void standin_skip(const char *format, ...)
 }
 
 /*
- * Returns the test's time limit. TESTS_ALARM_S bounds every test. If one hangs, time is left for
- * the next tests, which may show the cause.
+ * Returns the test's time limit. TESTS_ALARM_S bounds every test. So if a test hangs, the runner
+ * still has time for the next tests, which may show the cause.
  */
 static unsigned int seconds_of(const struct standin_test *test)
 {

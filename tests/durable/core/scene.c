@@ -121,8 +121,8 @@ void scene_make(void)
 	scene.disk = disk_create();
 	check_int(tw_durable_options_init(&scene.options, sizeof scene.options), 0);
 	/*
-	 * The table is small, because the set visits all of it at each step of the clock and at
-	 * each close.
+	 * With a small near_max, the set's hash table is small. The set visits the whole table at
+	 * each step of the clock and at each close.
 	 */
 	scene.options.near_max = 10000;
 	scene.options.acked = on_acked;

@@ -402,7 +402,10 @@ void disk_restart(enum disk_loss loss, uint64_t seed)
 	char directory[NAME];
 
 	disk_heal();
-	/* Stops watching while it writes the real files again. */
+	/*
+	 * Writes the real files again, unless everything is kept. Does not watch the directory
+	 * meanwhile.
+	 */
 	snprintf(directory, sizeof(directory), "%s", disk.directory);
 	if (loss != DISK_KEEP)
 		disk.directory[0] = '\0';

@@ -86,8 +86,8 @@ static int session(struct cycle *cycle, bool clean)
 	for (int i = 0; i < COMMITS && result == 0; i++) {
 		result = model_commit(model);
 		/*
-		 * A commit that returns one of these codes did nothing. On a full disk, ends of
-		 * timers must still be written.
+		 * A commit that returns -EAGAIN or -ENOSPC did nothing, so the cycle continues. On
+		 * a full disk, ends of timers must still be written.
 		 */
 		if (result == -ENOSPC)
 			result = model_commit_ends(model);

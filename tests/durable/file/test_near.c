@@ -10,7 +10,7 @@
  * - a timer that moved away and came back is returned twice;
  * - a timer is returned at its old deadline;
  * - rows that were in the plan of a walk are lost when the walk is ended early;
- * - a plan that was cut counts as whole;
+ * - a plan that has dropped its later half, because it was full, counts as whole;
  * - a walk uses the other walk's plan, which begins after the walk's position;
  * - a slice ends early because timers of its plan have ended.
  */

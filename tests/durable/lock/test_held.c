@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may take an open store away from its process: a fork, a close of the lock file in the same
- * process, a file that is moved. Also what the process may not open.
+ * Tests events that may take an open store away from its process: a fork, a close of the lock file
+ * in the same process, a move of a file. Also tests files that the process may not open.
  *
  * Seen to fail with these defects: a forked child may open a store although its parent has one open;
  * log_bytes() does not look at the lock, or at the path; an open closes a lock file that another
  * thread has locked; the permissions are not checked, so SQLite's codes -EIO and -EROFS are
- * returned; a file -shm that cannot grow is an I/O error.
+ * returned; a file -shm that cannot grow is reported as an I/O error instead of a full disk.
  */
 #include "check.h"
 #include "model.h"
@@ -77,7 +77,7 @@ Test(held, child_opens_no_store_if_its_parent_had_one_open, .init = setup, .fini
 	check_int(open_in_child(path), 0);
 }
 
-/* What the I/O thread does once a second. */
+/* Makes the call that the I/O thread makes once a second. The call also looks at the lock. */
 static void guard(void)
 {
 	(void)model.store.ops->log_bytes(model.store.store);

@@ -10,7 +10,7 @@
 
 #define COLUMNS "serial, place, due, attempt, session, version, kind, started, key, payload"
 
-enum { KEPT = 16 }; /* timers of a scene */
+enum { KEPT = 16 }; /* the number of timers in a scene */
 
 /* A process of version 1. */
 struct old {
@@ -31,10 +31,10 @@ PGconn *server_connect(void);
 /* Runs SQL that must succeed. Returns the number of rows. */
 int old_do(const char *text, long long *ret_number);
 
-/* Returns the number of rows that the old process has claimed. */
+/* Claims at most `most` rows as the old process. Returns how many it has claimed. */
 int old_claim(int most);
 
-/* Return the number of unusual outcomes. */
+/* Start a timer, or end its run, as the old process. Return the number of unusual outcomes. */
 int old_start(int serial);
 int old_end(int serial);
 
@@ -50,22 +50,28 @@ void scene_end(void);
 /* Returns the code of tw_durable_postgres_migrate, which uses a new connection. */
 int upgrade(void);
 
-/* The clock of the tests is one of the functions that an upgrade replaces. */
+/*
+ * Stops the server's time again after an upgrade. The upgrade replaces the function that reads the
+ * time, and so removes the version of the tests, whose time stands still.
+ */
 void clock_stop(void);
 
-/* Upgrades, and stops the clock. */
+/* Upgrades the schema, then calls clock_stop(). */
 void upgrade_done(void);
 
 /* Reads the text of the upgrade. */
 void upgrade_text(struct text *text);
 
-/* Cuts step 4, without its COMMIT, off the text. */
+/* Cuts step 4 off the end of the text. Returns step 4 without its COMMIT. */
 char *step_4(struct text *text);
 
-/* Runs a text of the upgrade step by step, until one fails. *ret_state: its SQL state. */
+/*
+ * Runs a text of the upgrade step by step, until a step fails. Sets ret_state to the SQL state of
+ * that step, or to "" if none has failed.
+ */
 void text_run(PGconn *connection, char *text, char ret_state[6]);
 
-/* Runs the text up to step 4, which *ret_last then is, without its COMMIT. */
+/* Runs the steps before step 4. Sets *ret_last to step 4 without its COMMIT. */
 void upgrade_prepare(PGconn *connection, struct text *text, char **ret_last);
 
 /* Runs SQL that must succeed, and returns no rows. */

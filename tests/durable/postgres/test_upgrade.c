@@ -79,8 +79,8 @@ Test(upgrade, attempts_of_dead_processes_stay_open, .init = scene_make, .fini = 
 /*
  * Sends a statement of version 1 that waits for `table` until the upgrade has ended. If `table` is
  * the table of sessions, the connection first makes a claim, which reads the columns of the timers.
- * Otherwise the statement would read them, and would wait for the table of timers. *ret_state: the
- * statement's SQL state.
+ * Without this claim the statement itself would read them, and would wait for the table of timers
+ * instead. Sets ret_state to the statement's SQL state.
  */
 static void during_upgrade(const char *text, const char *table, char ret_state[6])
 {
@@ -139,7 +139,10 @@ Test(upgrade, an_old_claim_with_an_old_snapshot_is_sent_again, .init = scene_mak
 	check_int(old_claim(4), 4);
 }
 
-/* The function waits after it has begun, so the body of version 1 goes on after the upgrade. */
+/*
+ * session_begin() waits for the table `meta` when it has begun already. So after the upgrade, the
+ * body of version 1 continues.
+ */
 Test(upgrade, an_old_session_that_begins_meanwhile_has_version_1, .init = scene_make,
      .fini = scene_end, .timeout = 120)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the upgrade of a schema runs: beside other programs, with and without rights, as a text, and
- * when it fails.
+ * Tests runs of a schema's upgrade: next to other programs, with and without rights, as a text of
+ * SQL, and with failures.
  *
  * Seen to fail with the defects of planted.py.
  */
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Of the index that the upgrade makes first, and of its lock. */
+/* Count the index that the upgrade makes first, and the advisory locks, one of which it holds. */
 #define NEXT_COUNT                                                                                 \
 	"SELECT count(*) FROM pg_indexes WHERE schemaname = '@' AND indexname = 'timer_next'"
 #define LOCK_COUNT "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
@@ -89,7 +89,7 @@ Test(upgrade, one_text_runs_at_a_time, .init = scene_make, .fini = scene_end, .t
 	text_run(other, text.at, state);
 	check_true(strcmp(state, "55P03") == 0);
 	check_int(bench_sql(NEXT_COUNT), 1);
-	/* The end of a connection releases its lock. The next try ends what the first has begun. */
+	/* The end of a connection releases its lock. The next try completes the first one's work. */
 	PQfinish(by);
 	while (bench_sql(LOCK_COUNT) != 0)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -120,7 +120,7 @@ Test(upgrade, another_schema_is_made_meanwhile, .init = scene_make, .fini = scen
 			 "granted") == 0)
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	good(maker, "SET lock_timeout = 30000");
-	/* As version 1 does. */
+	/* Takes the lock that a process of version 1 takes before it makes a schema. */
 	good(maker, "BEGIN; SELECT pg_advisory_xact_lock(8390876205174681446); COMMIT");
 	snprintf(fresh, sizeof fresh, "%s_new", bench_postgres.schema);
 	check_int(tw_durable_postgres_migrate(maker, fresh), 0);
@@ -222,7 +222,7 @@ static int64_t functions_closed(const char *role)
 	return bench_sql(text);
 }
 
-/* By default the owner's new functions are closed. */
+/* Upgrades while, by default, only the owner of a new function may call it. */
 static void upgrade_closed(void)
 {
 	bench_sql("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
@@ -231,7 +231,7 @@ static void upgrade_closed(void)
 	clock_stop();
 }
 
-/* Gives the functions to a new role only. */
+/* Makes a new role. Of all roles but the owner, only this role may call the functions. */
 static void guest_make(void)
 {
 	bench_sql("CREATE ROLE @_guest; GRANT USAGE ON SCHEMA @ TO @_guest; GRANT ALL ON ALL "

@@ -10,7 +10,7 @@
 
 enum property {
 	PROPERTY_NONE = 0,
-	PROPERTY_LOST, /* an acknowledged timer has neither run nor was it cancelled */
+	PROPERTY_LOST, /* an acknowledged timer neither ran nor was cancelled */
 	/*
 	 * a run began after a cancel returned DONE, ABSORBED or ATTEMPTED, or a cancel returned
 	 * DONE after a run

@@ -191,8 +191,8 @@ static void session_over(struct state *state, int p)
 }
 
 /*
- * Handles that the session's row shows the request as written. The process then reads all rows of
- * its session again, because the reply with the rows of a claim is lost.
+ * Called when the session's row shows that the request is written. The process has lost the reply,
+ * and with it the rows of a claim. So it reads all rows of its session again.
  */
 static void found_done(struct state *state, int p)
 {

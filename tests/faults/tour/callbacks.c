@@ -146,7 +146,7 @@ static void on_rearm(struct tw_handle self, void *arg)
 
 	(void)self;
 	entry_expired(entry);
-	/* If this schedule comes late enough, stop rejects it. */
+	/* After stop has begun, this schedule is rejected. */
 	if (left > 0)
 		(void)tour_offer_kind(entry->engine, MS, &rearm_kind, (void *)(left - 1),
 				      CODE_ESHUTDOWN);

@@ -23,7 +23,10 @@
 /* Events that the tour waits for must come within this time, however busy the machine is. */
 #define TOUR_PATIENCE_NS INT64_C(20000000000)
 
-/* A tour takes milliseconds, or seconds under a sanitizer on a busy machine. A longer one hangs. */
+/*
+ * A tour takes milliseconds, or seconds under a sanitizer on a busy machine. One that takes longer
+ * than this hangs.
+ */
 enum { TOUR_HUNG_S = 120 };
 
 enum tour_course {

@@ -239,7 +239,7 @@ static void attempt_cancel_chain(void)
 	ARMED(outcome = tw_cancel(scene.due[at++ % DUES].handle));
 	/*
 	 * If the executor ran the chain while this thread was stopped, the chain waits for its next
-	 * run.
+	 * run, and the cancel returns DONE instead of STOPPED.
 	 */
 	atomic_fetch_add(&scene.cancelled,
 			 outcome == TW_CANCEL_STOPPED || outcome == TW_CANCEL_DONE);

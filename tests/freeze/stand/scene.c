@@ -100,7 +100,10 @@ static int thread_hook(void *context, void *(*body)(void *), void *arg)
 	int error;
 
 	(void)context;
-	/* This timeout is scheduled while the thread is being created, so it waits in ingress. */
+	/*
+	 * In SETTING_STALLED, schedules a timeout while the thread is being created. The timeout
+	 * waits in ingress.
+	 */
 	if (attempt == 1 && scene.setting == SETTING_STALLED)
 		schedule_marked();
 	if (attempt >= unlucky.from && attempt < unlucky.to)

@@ -45,7 +45,7 @@ void twi_test_point(const char *name)
 	while (!atomic_load(&stand->released))
 		nap();
 	/*
-	 * The thread stops at a stand only once. Its memory may be gone when the thread passes the
+	 * The thread stops at a stand only once. The stand may be gone when the thread passes the
 	 * next point.
 	 */
 	if (stand->passed == NULL)

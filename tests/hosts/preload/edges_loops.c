@@ -6,7 +6,7 @@
  * - the loops of all threads share one engine;
  * - the library's own handles keep a loop from closing;
  * - uv_loop_close visits handles whose memory is gone, or needs a uv_run after a uv_stop;
- * - a closing timer has forgotten when it would be due;
+ * - the due time of a closing timer is lost;
  * - a close leaves the timer in the engine;
  * - libuv's own timer, with any bytes in its fields, is taken for one of the library's;
  * - a loop is recognised by its address alone, so it gets the timers of an earlier loop;

@@ -189,7 +189,7 @@ static void cancelled(void)
 
 /*
  * Checks that, after a successful reschedule, the executor gets the timeout only at its new
- * deadline. Without one, the worker passes the timeout to the executor again at the next tick.
+ * deadline. If the reschedule fails, the worker offers the timeout again at the next tick.
  */
 static void moved(void)
 {

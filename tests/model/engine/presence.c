@@ -112,7 +112,7 @@ static void both_kept(void)
 }
 
 /*
- * Finishes the engine, as a stop does that can make no thread. The first try has no time left, so
+ * Finishes the engine like a stop that cannot create a thread. The first try has no time left, so
  * it may give up at each of its waits.
  */
 static void finish_in_two_tries(void)

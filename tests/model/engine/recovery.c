@@ -17,8 +17,9 @@
  * - slab_make() stores the slab's place in `twi_slab_table` relaxed;
  * - a block of chunks is put into its list by a relaxed store;
  * - the caller's handle is written after the timeout is pending;
- * - twi_fork_take() stores or twi_forked() loads relaxed; twi_fork_take_begin() or _end() does so;
- *   two threads take over at once.
+ * - twi_fork_take() or twi_fork_take_end() stores relaxed;
+ * - twi_forked() loads relaxed, or twi_fork_take_begin() exchanges relaxed;
+ * - two threads take over at once.
  */
 #include "world.h"
 
@@ -140,7 +141,7 @@ static TWI_WORKER_UNCHECKED void grow(void)
 	MODEL_CHECK(twi_chunk_take(&chunks) != NULL);
 }
 
-/* Frees through the child's own copy of the list, as after a fork. */
+/* Frees the blocks of chunks as a forked child does: through its own copy of the list. */
 static TWI_WORKER_UNCHECKED void child_frees(void)
 {
 	struct twi_chunk_pool copy;

@@ -15,7 +15,7 @@
  * - twi_rcu_leave(), twi_rcu_leave_shared() or reader_give() stores relaxed;
  * - the beginning of a section stores relaxed;
  * - reader_wait() or shared_wait() loads relaxed;
- * - a reader is given back or taken by a relaxed access; the list of blocks grows by one.
+ * - a relaxed access takes a reader, gives a reader back, or adds a block to the list.
  */
 #include "thread/barrier.h"
 

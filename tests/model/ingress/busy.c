@@ -170,8 +170,8 @@ MODEL_HARNESS(busy_earlier_order,
 	      .random_runs = 1000);
 
 /*
- * In the next harness, the lane becomes busy in the last turn before the sleep. By that turn the
- * worker has read which lanes are busy.
+ * In the next harness, the lane becomes busy in the last turn before the sleep. Before that turn,
+ * the worker has already found no busy lane, and has made no barrier.
  */
 
 static void schedule_many(void)

@@ -16,7 +16,7 @@
 
 #include <errno.h>
 
-/* So many stale entries at once make a lane busy, and get it a promise; see collect.c. */
+/* So many stale entries at once, twice in a row, make the worker promise; see collect.c. */
 enum { MANY = TWI_RING_ENTRIES - 1 };
 
 static struct probe one, two;
@@ -40,7 +40,10 @@ static void pairs(void)
 		pair();
 }
 
-/* The worker has made its promise. Pushes entries that name the node of the next timeout. */
+/*
+ * The worker has promised not to read on. Pushes two more entries, which name the node of the next
+ * timeout. Then checks that a schedule with this node makes no push.
+ */
 static void last_pair(void)
 {
 	/* RELAXED: no other thread runs. */
@@ -60,7 +63,7 @@ static void open_promise(void)
 	world_open(NULL);
 	world_threads(2, WORLD_STOCK_EMPTY);
 	world_life(TW_ENGINE_RUNNING);
-	/* Two large batches are needed. */
+	/* The worker promises when two large batches in a row had repeated entries. */
 	for (int i = 0; i < 2; i++) {
 		model_as(0, pairs);
 		world_turn();

@@ -409,7 +409,7 @@ static void cancelled_or_stopped(void)
 		    (cancelled ? TW_KEYED_END_CANCELLED : TW_KEYED_END_STOPPED));
 }
 
-/* Checks a hand-back hook that cancels too. Exactly one of the two cancels succeeds. */
+/* Checks a cancel against one by the hand-back hook. Exactly one of the two succeeds. */
 static void cancelled_once(void)
 {
 	nothing_left();

@@ -50,7 +50,7 @@ struct standing {
 
 struct standing object_standing(const struct atomic_object *object, unsigned at);
 
-/* Whether a sequentially consistent store may be put at `at`, before the later accesses. */
+/* Returns whether a sequentially consistent store may be put at `at`, before the later accesses. */
 bool object_store_stands(const struct atomic_object *object, unsigned at);
 
 /* Records a sequentially consistent load, or a failed compare-and-swap. */

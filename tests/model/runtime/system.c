@@ -550,7 +550,7 @@ void twi_rcu_synchronize(void)
 	trace_event("grace period over", NULL, 0, PC);
 }
 
-/* A grace period of the model ends in time. */
+/* Ignores the time limit: in the model, no grace period runs out of time. */
 bool twi_rcu_synchronize_until(int64_t until_ns)
 {
 	(void)until_ns;

@@ -188,7 +188,7 @@ static void cancel_wait_too(void)
 
 	MODEL_CHECK(outcome == TW_CANCEL_DONE || outcome == TW_CANCEL_CANCELLED ||
 		    outcome == TW_CANCEL_STALE);
-	/* If another thread cancelled while this one waited, the finaliser may still run. */
+	/* With another outcome, another thread has cancelled, and the finaliser may still run. */
 	if (outcome == TW_CANCEL_DONE)
 		MODEL_CHECK(one.ended[TW_END_CANCELLED] == 1);
 }
