@@ -112,18 +112,40 @@ static int apply_old(struct batch *batch, const struct tw_durable_op *op, int64_
 	}
 }
 
+/*
+ * Returns the outcome if the operation succeeds: ATTEMPTED for a cancel of a timer that has run, or an
+ * error. The end of a run needs no look at the timer.
+ */
+static int outcome_of(struct batch *batch, const struct tw_durable_op *op)
+{
+	struct tw_durable_row row;
+	int result;
+
+	if (op->type != TW_DURABLE_OP_DELETE || (op->flags & TW_DURABLE_OP_OWN) != 0)
+		return TW_DURABLE_DONE;
+	result = twi_timers_get(&batch->file->timers, op->row.id, &row);
+	if (result < 0)
+		return result;
+	return result == 1 && row.attempt != 0 ? TW_DURABLE_ATTEMPTED : TW_DURABLE_DONE;
+}
+
+static int change_old(struct batch *batch, const struct tw_durable_op *op, int64_t now_ns)
+{
+	int outcome = outcome_of(batch, op);
+	int result = outcome < 0 ? outcome : apply_old(batch, op, now_ns);
+
+	return result < 0 ? result : result == 1 ? outcome : TW_DURABLE_ABSENT;
+}
+
 static int apply(struct batch *batch, struct tw_durable_op *op, int64_t now_ns)
 {
 	int result;
 
 	TWI_TEST_POINT("file:applying");
-	if (op->type == TW_DURABLE_OP_PUT) {
+	if (op->type == TW_DURABLE_OP_PUT)
 		result = put(batch, &op->row);
-	} else {
-		result = apply_old(batch, op, now_ns);
-		if (result >= 0)
-			result = result == 1 ? TW_DURABLE_DONE : TW_DURABLE_ABSENT;
-	}
+	else
+		result = change_old(batch, op, now_ns);
 	if (result < 0)
 		return result;
 	op->outcome = result;

@@ -158,8 +158,11 @@ static int32_t expect_old(struct model_state *state, const struct tw_durable_op 
 	if (timer == NULL || (timer->dead != 0) != dead)
 		return TW_DURABLE_ABSENT;
 	if (op->type == TW_DURABLE_OP_DELETE || op->type == TW_DURABLE_OP_DROP) {
+		bool attempted = op->type == TW_DURABLE_OP_DELETE && timer->attempt != 0 &&
+				 (op->flags & TW_DURABLE_OP_OWN) == 0;
+
 		drop(state, timer);
-		return TW_DURABLE_DONE;
+		return attempted ? TW_DURABLE_ATTEMPTED : TW_DURABLE_DONE;
 	}
 	timer->attempt = op->type == TW_DURABLE_OP_REVIVE ? 0 : op->row.attempt;
 	timer->started = op->type == TW_DURABLE_OP_START;
@@ -292,14 +295,14 @@ static int batch_choose(struct model *model, struct tw_durable_op *ops, struct a
 static bool changed(const struct tw_durable_op *ops, int count)
 {
 	for (int i = 0; i < count; i++)
-		if (ops[i].outcome == TW_DURABLE_DONE)
+		if (ops[i].outcome == TW_DURABLE_DONE || ops[i].outcome == TW_DURABLE_ATTEMPTED)
 			return true;
 	return false;
 }
 
 static void gone_note(struct model *model, const struct tw_durable_op *op)
 {
-	if (op->outcome == TW_DURABLE_DONE && op->type == TW_DURABLE_OP_DELETE)
+	if (op->outcome != TW_DURABLE_ABSENT && op->type == TW_DURABLE_OP_DELETE)
 		model->gone[model->gone_count++ % MODEL_GONE] = op->row.id;
 }
 
