@@ -472,8 +472,9 @@ bool twi_take_all(struct tw_durable *set)
 	set->back = take_list(set, set->back);
 	if (set->back == NULL) {
 		/*
-		 * The queue must be taken first. Then each fresh timer that was scheduled before a
-		 * request of this list is in the batch before the request.
+		 * The queue must be taken before the fresh timers. If a fresh timer was scheduled
+		 * before a request of the queue, the batch then gets the timer first and the
+		 * request later.
 		 */
 		link = twi_handover_take(&set->staging);
 		any |= twi_fresh_timers_collect(set, take_fresh);

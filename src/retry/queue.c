@@ -93,7 +93,10 @@ int tw_retry_destroy(struct tw_retry *retry)
 {
 	if (retry == NULL)
 		return 0;
-	/* E43: pairs with twi_task_give, which is a thread's last access to the queue. */
+	/*
+	 * E43: pairs with twi_task_give, a thread's last access to the queue. All accesses of other
+	 * threads must come before the queue is freed.
+	 */
 	if (twi_load_acquire(&retry->out) != 0)
 		return -EBUSY;
 	twi_tsan_acquire(&retry->out);

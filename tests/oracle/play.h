@@ -175,11 +175,14 @@ void play_clock_to(struct play *play, wide now_ns);
 void play_move_one(struct play *play, int id, bool by_delay, int64_t time_ns);
 play_step play_schedule, play_cancel, play_clock, play_reschedule;
 
-/* many.c: begins a batch. Each item that is added asks the model; then the engine gets one call. */
+/*
+ * many.c: begins a batch. Each play_many_add asks the model for the result of one item. At the end
+ * the engine gets one call for all items.
+ */
 void play_many_begin(struct play *play);
 void play_many_add(struct play *play, const struct scheduling *what);
 void play_many_add_handle(struct play *play, int id);
-/* Make the call of the batch, or none if the batch is empty. */
+/* These two make the engine's call. If the batch is empty, they make none. */
 void play_many_schedule(struct play *play, bool by_delay);
 void play_many_cancel(struct play *play);
 

@@ -249,6 +249,15 @@ static bool time_is_over(uint64_t rounds)
 	return rounds % 64 == 0 && until_ns != 0 && race_now_ns() >= until_ns;
 }
 
+/*
+ * Returns whether more moves are needed. On a busy machine the worker may get no processor for so long
+ * that all moves are made before a timeout expires.
+ */
+static bool moves_missing(uint64_t moves)
+{
+	return moves < operations || atomic_load(&expired) == 0;
+}
+
 static void mover_run(uint64_t seed)
 {
 	uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
@@ -257,7 +266,7 @@ static void mover_run(uint64_t seed)
 	uint64_t ended_count = 0;
 	uint64_t rounds = 0;
 
-	for (uint64_t moves = 0; moves < operations && !time_is_over(rounds++);) {
+	for (uint64_t moves = 0; moves_missing(moves) && !time_is_over(rounds++);) {
 		size_t at = race_random(&random) % PLACES;
 		bool ended;
 

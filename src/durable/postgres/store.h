@@ -110,7 +110,10 @@ int twi_postgres_commit(void *store, struct tw_durable_op *ops, size_t count, in
 /* Defined in claim.c. */
 int twi_postgres_claim(void *store, size_t max, tw_durable_give *give, void *to);
 
-/* look.c: judges how long a claim from the beginning took. If it took long, begins the looks. */
+/*
+ * look.c: judges a claim that began at the first deadline. If the claim took long, later claims take
+ * only recent rows, and looks search for the older ones.
+ */
 void twi_look_judge(struct twi_postgres *store, int64_t sent_ns, int rows);
 /* look.c: reads the reply to a look, and sends the next one if it is time. Does not wait. */
 void twi_look_step(struct twi_postgres *store);

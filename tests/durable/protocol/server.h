@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The changes that the server makes to its tables. All functions change the state that they
- * receive.
+ * What the server does with its tables. A function changes the state or the process that it
+ * receives, unless the parameter is const.
  */
 #ifndef PROTOCOL_SERVER_H
 #define PROTOCOL_SERVER_H

@@ -88,7 +88,8 @@ static inline int64_t deadline_of(struct tw_handle handle)
 
 /*
  * Checks that the timeout is pending, and runs once, in the first poll at or after its deadline.
- * Polls before the deadline too, because a hierarchical wheel may need a turn before that tick.
+ * Also polls just before the deadline: a hierarchical wheel may need a turn to move the timeout to
+ * its lowest level.
  */
 static inline void check_runs_at(struct scene *scene, int64_t deadline_ns)
 {
