@@ -30,7 +30,9 @@ static int change(const struct tw_durable_store *store, enum tw_durable_op_type 
 	};
 	int result = store->ops->commit(store->store, &op, 1, now_ns);
 
-	return result == 0 ? op.outcome == TW_DURABLE_DONE : result;
+	if (result != 0)
+		return result;
+	return op.outcome == TW_DURABLE_DONE || op.outcome == TW_DURABLE_ATTEMPTED;
 }
 
 /*
