@@ -188,24 +188,42 @@ static TWI_WORKER_ONLY void promise_end(struct twi_lane *lane)
 		twi_barrier_force(); /* E163 */
 }
 
+/* Returns whether the lane's thread has scheduled many timeouts since the last call. */
+static TWI_WORKER_ONLY bool many_scheduled(struct twi_lane *lane)
+{
+	/* RELAXED: only a number, which publishes nothing. */
+	uint64_t scheduled = twi_load_relaxed(&lane->scheduled_count);
+	bool many = scheduled - lane->scheduled_seen >= TWI_RING_BUSY;
+
+	lane->scheduled_seen = scheduled;
+	return many;
+}
+
 /*
  * Decides whether the lane's thread may use entries again. It may if, in two large batches in a
  * row, the thread mostly scheduled, cancelled, and scheduled again. The lane is busy then. So a
  * schedule without a push needs no fence either (E8). If the system has no barrier, no lane is
- * busy.
+ * busy. The thread loses the permission if it schedules so rarely that the worker makes a barrier
+ * for few timeouts.
  */
 static TWI_WORKER_ONLY void again_judge(struct twi_lane *lane, uint64_t count, uint64_t repeated)
 {
-	bool repeats = repeated >= count / 2;
-	bool again = repeats && lane->repeats;
+	bool large = count >= TWI_RING_BUSY, repeats = repeated >= count / 2;
+	/* RELAXED: only the worker writes the hint. */
+	bool again = twi_load_relaxed(&lane->again);
+	bool next;
 
-	/* RELAXED: only the worker writes the mark. */
-	if (count < TWI_RING_BUSY || !twi_load_relaxed(&lane->unfenced))
+	if (!again && !large)
 		return;
-	/* RELAXED, both: only the worker writes the hint, which publishes nothing. */
-	if (twi_load_relaxed(&lane->again) != again)
-		twi_store_relaxed(&lane->again, again);
-	lane->repeats = repeats;
+	next = many_scheduled(lane);
+	if (again)
+		next = next && (repeats || !large);
+	else
+		/* RELAXED: only the worker writes the mark. */
+		next = next && repeats && lane->repeats && twi_load_relaxed(&lane->unfenced);
+	if (next != again)
+		twi_store_relaxed(&lane->again, next); /* RELAXED: a hint publishes nothing. */
+	lane->repeats = large && repeats;
 }
 
 uint64_t twi_lane_collect(struct twi_worker *worker, struct twi_lane *lane, uint64_t most,

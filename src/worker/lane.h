@@ -57,8 +57,9 @@ struct twi_lane {
 	TWI_CACHE_ALIGNED struct twi_ring_out ring_out;
 	struct twi_mpsc_out ingress_out;
 	struct twi_mpsc_out cancelled_out;
-	bool links_first; /* [worker] the next batch reads the link queues before the ring */
-	bool repeats;     /* [worker] most entries of the last large batch were repeated */
+	bool links_first;        /* [worker] the next batch reads the link queues before the ring */
+	bool repeats;            /* [worker] most entries of the last large batch were repeated */
+	uint64_t scheduled_seen; /* [worker] scheduled_count when `again` was last judged */
 };
 
 _Static_assert(offsetof(struct twi_lane, ended_count) ==

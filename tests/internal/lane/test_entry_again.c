@@ -6,8 +6,8 @@
  * thread no longer cancels its timeouts, it must push again.
  *
  * Seen to fail with these defects: the worker never promises; it promises after one large batch, or
- * without a barrier in the system; it keeps its promise to a lane whose timeouts go into the wheel;
- * a schedule does not look at the entry, or at the promise.
+ * without a barrier in the system; it keeps its promise to a lane whose timeouts go into the wheel,
+ * or whose thread schedules rarely; a schedule does not look at the entry, or at the promise.
  */
 #include "fixture.h"
 #include "rings.h"
@@ -138,6 +138,25 @@ Test(entry_again, other_nodes_need_a_push, .init = begin, .fini = end)
 	poll_once();
 	time_passes();
 	check_int(atomic_load(&fired), 2);
+}
+
+/* The worker makes a barrier in each turn that ends a promise, so a promise must save many pushes. */
+Test(entry_again, thread_that_schedules_rarely_pushes_again, .init = begin, .fini = end)
+{
+	uint64_t before;
+
+	earn();
+	pairs(FEW);
+	poll_once();
+	before = pushed();
+	pairs(FEW);
+	check_int(pushed(), before + FEW);
+	earn();
+	pairs(MANY);
+	poll_once();
+	before = pushed();
+	pairs(MANY);
+	check_int(pushed(), before + (twi_barrier_able() ? 1 : MANY));
 }
 
 /* If the thread's timeouts go into the wheel, the worker no longer promises, so it makes no
